@@ -2,6 +2,8 @@
 
 import { KIB, MIB } from "./units.ts";
 
+/** Bytes of the standard input of `odp exec`. In base64, with the command beside it, it fits into `JOB_PARAM_MAX_BYTES`. */
+export const CLI_EXEC_INPUT_MAX_BYTES = 40 * KIB;
 /** Bytes of a line of output that the command line shows for one of several hosts; longer lines are split. */
 export const CLI_LINE_MAX_BYTES = 64 * KIB;
 /** Columns of a terminal that a cell of a table takes at most where the width of the terminal is not known. */
@@ -43,3 +45,23 @@ export const CLI_STREAM_FIRST_ROWS = 2_000;
 export const CLI_ROW_MAX_CHARACTERS = 256 * MIB;
 /** Time for the candidates of a completion that the controller has to tell. */
 export const CLI_COMPLETION_MS = 1_500;
+/** Calls of one command that are under way at once, as one for each group. */
+export const CLI_CALLS_AT_ONCE = 8;
+/** Runs on hosts whose output a command follows at once; the output of the others is stored, and follows later. */
+export const CLI_FOLLOWED_HOSTS_MAX = 32;
+/** Entries of a console log that a command shows, and that it reads by one call. */
+export const CLI_LOG_LINES_MAX = 1_000;
+/** As above, if the user says nothing. */
+export const CLI_LOG_LINES_DEFAULT = 100;
+/** Calls by which a command reads a console log up to the present. */
+export const CLI_LOG_PAGES_MAX = 100;
+/** Hosts of a run that a command follows. */
+export const CLI_RUN_HOSTS_MAX = 10_000;
+/** Pause between two looks at which hosts a run has begun on. */
+export const CLI_RUN_POLL_MS = 500;
+/** Looks in a row that find no further host, after which a run counts as over. */
+export const CLI_RUN_POLLS_SETTLED = 4;
+/** Pause before a command connects again to follow notifications. */
+export const CLI_RECONNECT_MS = 2_000;
+/** Runs whose ids complete a word, the newest. */
+export const CLI_COMPLETED_RUNS_MAX = 50;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { exec, exitCodeOf, lineOf } from "./exec.ts";
+import { exec, lineOf } from "./exec.ts";
+import { exitCodeOf } from "./run-ends.ts";
 
 describe("odp exec", () => {
   test("passes on the two streams apart and in order, and ends as the command did", async () => {
@@ -30,6 +31,41 @@ describe("odp exec", () => {
     expect(asked).toEqual([
       { timeout: 130, param: JSON.stringify({ cmd: "ls -la 'a b'", "HOST!": "vm", timeout: 130 }) },
     ]);
+  });
+
+  test("on several hosts, each line is behind the name of its host, a recap follows, and the input is sent in a body", async () => {
+    const written: string[] = [];
+    const asked: unknown[] = [];
+    const code = await exec({
+      client: {
+        call: () => Promise.reject(new Error("nothing to cancel")),
+        async *lines(...call: unknown[]) {
+          asked.push(...call.slice(0, 2));
+          yield { host: "a", stream: "stdout", data: Buffer.from("one\n").toString("base64") };
+          yield { host: "b", stream: "stdout", data: Buffer.from("two\n").toString("base64") };
+          const runs = ["a", "b"].map((host) => ({ host, state: "ok", code: 0, message: "" }));
+          yield await Promise.resolve({ runid: "r", runs, skipped: 0 });
+        },
+      } as never,
+      host: "where:host in ('a', 'b')",
+      command: ["sh"],
+      timeoutSeconds: 1,
+      input: Buffer.from("in"),
+      cancel: new AbortController().signal,
+      leave: new AbortController().signal,
+      write: (stream, data) => written.push(`${stream}:${Buffer.from(data).toString()}`),
+    });
+    expect({ code, written }).toEqual({
+      code: 0,
+      written: [
+        "stdout:a: one\n",
+        "stdout:b: two\n",
+        ...["a: ok", "b: ok", "2 hosts: 2 ok"].map((line) => `stderr:odp: ${line}\n`),
+      ],
+    });
+    const given = { cmd: "sh", "HOST!": ["where:host in ('a', 'b')"], timeout: 1, "STDIN!": { base64: "aW4=" } };
+    const path = { path: "remote_command@system/common" };
+    expect(asked).toEqual(["postJobExecByPath", { path, body: { param: JSON.stringify(given), timeout: 1 } }]);
   });
 
   test("one argument is a line for the shell, several are passed on as typed", () => {

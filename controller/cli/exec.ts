@@ -1,19 +1,11 @@
-import { constants } from "node:os";
 import type { OdpClient, RequestOf } from "../../common/client/index.ts";
 import { errorText } from "../../common/errors.ts";
 import { CLIENT_WAIT_MAX_MS } from "../../common/limits.ts";
-import { counted } from "../../common/text/counted.ts";
+import { isExpression } from "../../common/targets/index.ts";
 import { printableLines } from "./formats/printable.ts";
 import { HostLines, type Stream, type Write } from "./host-lines.ts";
+import { exitCodeOf, FAILED, failuresOf, recapOf, type HostEnd } from "./run-ends.ts";
 
-/** Ends of a command that are no exit code of its own, as other tools number them: `timeout`, `ssh`, a shell. */
-const CODE_OF_STATE: Readonly<Record<string, number>> = {
-  timeout: 124,
-  expired: 124,
-  cancelled: 130,
-  unreachable: 255,
-};
-const FAILED = 1;
 /** A command may be silent for as long as it runs, and its user may leave it at any time. */
 const SILENCE_MS = CLIENT_WAIT_MAX_MS;
 
@@ -27,9 +19,12 @@ export interface FollowOptions {
 }
 
 export interface ExecOptions extends FollowOptions {
+  /** A name, names with commas between, or an expression. */
   readonly host: string;
   readonly command: readonly string[];
   readonly timeoutSeconds: number;
+  /** Standard input of the command; absent: it is empty. */
+  readonly input?: Uint8Array | undefined;
 }
 
 export interface RunOptions extends FollowOptions {
@@ -57,25 +52,29 @@ interface Piece {
   readonly data: string;
 }
 
-interface HostEnd {
-  readonly host: string;
-  readonly state: string;
-  readonly code?: number;
-  readonly signal?: string;
-  readonly message: string;
-}
-
 interface End {
   readonly runs: readonly HostEnd[];
   readonly skipped: number;
   readonly message?: string;
 }
 
-/** Runs a command on a host, passes on what it writes as it comes, and answers the exit code of the call. */
-export function exec({ host, command, timeoutSeconds, ...following }: ExecOptions): Promise<number> {
-  const param = JSON.stringify({ cmd: lineOf(command), "HOST!": host, timeout: timeoutSeconds });
-  const query = { param, timeout: timeoutSeconds };
-  return follow("remote_command@system/common", query, { ...following, shown: asItComes(following.write) });
+/**
+ * Runs a command on a host, passes on what it writes as it comes, and answers the exit code of the call. On hosts of a
+ * list or of an expression, each line is behind the name of its host, and a recap follows.
+ */
+export function exec({ host, command, timeoutSeconds, input, ...following }: ExecOptions): Promise<number> {
+  const isOne = !host.includes(",") && !isExpression(host);
+  const param = JSON.stringify({
+    cmd: lineOf(command),
+    // One text would be cut at the commas of a condition.
+    "HOST!": isExpression(host) ? [host] : host,
+    timeout: timeoutSeconds,
+    ...(input && { "STDIN!": { base64: Buffer.from(input).toString("base64") } }),
+  });
+  const asked = { param, timeout: timeoutSeconds };
+  const shown = isOne ? asItComes(following.write) : new HostLines(following.write);
+  const isLong = input !== undefined;
+  return follow("remote_command@system/common", asked, { ...following, shown, isLong, isRecapped: !isOne });
 }
 
 /** Runs a job, passes on what its hosts write, line by line, and answers the exit code of the call. */
@@ -96,21 +95,27 @@ function asItComes(write: Write): Shown {
 
 interface Following extends FollowOptions {
   readonly shown: Shown;
-  /** True: tells the id of the run, each host that failed, and how many did. */
+  /** True: tells the id of the run, how it ended on each host, and on how many. */
   readonly isRecapped?: boolean;
+  /** True: what is asked may be too long for a URL. */
+  readonly isLong?: boolean;
 }
 
 async function follow(
   job: string,
-  query: RequestOf<"getJobByPath">["query"],
-  { client, cancel, leave, write, shown, isRecapped = false }: Following,
+  asked: RequestOf<"getJobByPath">["query"] & object,
+  { client, cancel, leave, write, shown, isRecapped = false, isLong = false }: Following,
 ): Promise<number> {
   const tell = (note: string): void => write("stderr", Buffer.from(`odp: ${printableLines(note)}\n`));
-  const request = { path: { path: job }, ...(query && { query }) };
+  const path = { path: job };
+  const options = { signal: leave, silenceMs: SILENCE_MS };
+  const lines = isLong
+    ? client.lines("postJobExecByPath", { path, body: asked }, options)
+    : client.lines("getJobByPath", { path, query: asked }, options);
   let end: End | undefined;
   let stop = (): void => undefined;
   try {
-    for await (const line of client.lines("getJobByPath", request, { signal: leave, silenceMs: SILENCE_MS })) {
+    for await (const line of lines) {
       if (isEnd(line)) end = line;
       else if (isPiece(line)) shown.add(line.host, line.stream, Buffer.from(line.data, "base64"));
       else if (isBegun(line)) {
@@ -149,22 +154,6 @@ export function lineOf(words: readonly string[]): string {
   return command.length === 1 && only !== undefined ? only : command.map(quoted).join(" ");
 }
 
-/** The worst of all hosts. */
-export function exitCodeOf(runs: readonly HostEnd[]): number {
-  return runs.length === 0 ? FAILED : Math.max(...runs.map(codeOf));
-}
-
-function codeOf({ state, code, signal }: HostEnd): number {
-  if (state === "ok") return 0;
-  return CODE_OF_STATE[state] ?? (code || codeOfSignal(signal));
-}
-
-/** As a shell numbers it. */
-function codeOfSignal(name: string | undefined): number {
-  const number = Object.entries(constants.signals).find(([signal]) => signal === name)?.[1];
-  return number === undefined ? FAILED : 128 + number;
-}
-
 function quoted(argument: string): string {
   return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
 }
@@ -173,22 +162,9 @@ function quoted(argument: string): string {
 function notesOf({ runs, skipped, message }: End, isRecapped: boolean): readonly string[] {
   return [
     ...(message === undefined ? [] : [message]),
-    ...runs.flatMap(({ host, state, code, signal, message: why }) =>
-      state === "ok" || (!isRecapped && state === "failed" && code !== undefined && signal === undefined)
-        ? []
-        : [`${host}: ${state}: ${signal === undefined || why.includes(signal) ? why : `${signal}: ${why}`}`],
-    ),
     ...(skipped > 0 ? [`${skipped} bytes of output were left out: they came faster than they were read.`] : []),
-    ...(isRecapped ? [recapOf(runs)] : []),
+    ...(isRecapped ? recapOf(runs) : failuresOf(runs)),
   ];
-}
-
-/** `3 hosts: 2 ok, 1 failed` */
-function recapOf(runs: readonly HostEnd[]): string {
-  const counts = new Map<string, number>();
-  for (const { state } of runs) counts.set(state, (counts.get(state) ?? 0) + 1);
-  const states = [...counts].map(([state, count]) => `${count} ${state}`);
-  return [counted(runs.length, "host"), ...(states.length > 0 ? [states.join(", ")] : [])].join(": ");
 }
 
 function isEnd(line: unknown): line is End {

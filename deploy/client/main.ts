@@ -44,6 +44,8 @@ async function bundle(): Promise<void> {
     target: "es2022",
     minifySyntax: true,
     minifyWhitespace: true,
+    // Node shows the line at which an error was thrown that no program catches.
+    lineLimit: 160,
     legalComments: "none",
     plugins: [LIMITS_AS_VALUES],
     logLevel: "warning",

@@ -6,13 +6,18 @@ import { promisify } from "node:util";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startChromium } from "../helpers/programs/chromium.ts";
+import { LINE_ENDS } from "../../controller/http/sockets/line.ts";
 import { pageProgram } from "./client/page.ts";
 import { Installation } from "./installation.ts";
 
 /** The npm package of the typed client, in an empty project: compiled strictly, then run in Node and in Chromium. */
 
 const STEP_DEADLINE_MS = 60_000;
+/** A line of the package, the message and the stack. */
+const UNCAUGHT_MAX_CHARACTERS = 4_000;
 const ADMIN_PASSWORD = "correct horse battery";
+/** Pages whose examples in TypeScript are one program each. */
+const PAGES = ["client", "start-programmer", "sockets"];
 const FOUND = {
   rows: [
     [
@@ -53,9 +58,10 @@ async function install(): Promise<void> {
   await run("npm", ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", stdout.trim()]);
   const program = await readFile("test/e2e/client/program.ts", "utf8");
   await writeFile(join(project, "program.ts"), program.replace("../../../common/client/index.ts", "odp-client"));
-  await writeFile(join(project, "page.ts"), pageProgram(await readFile("deploy/docs/client.md", "utf8")));
+  for (const page of PAGES)
+    await writeFile(join(project, `${page}.ts`), pageProgram(await readFile(`deploy/docs/${page}.md`, "utf8")));
   const options = ["--ignoreConfig", "--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom"];
-  await run(resolve("node_modules/.bin/tsc"), [...options, "program.ts", "page.ts"]).catch(
+  await run(resolve("node_modules/.bin/tsc"), [...options, "program.ts", ...PAGES.map((page) => `${page}.ts`)]).catch(
     (error: { stdout?: string }) => {
       throw new Error(error.stdout);
     },
@@ -67,6 +73,7 @@ async function inNode(file: string, name: string, more: object = {}): Promise<un
   const ws = JSON.stringify(resolve("node_modules/ws/wrapper.mjs"));
   const main = `import { run } from "./${file}";
 import { WebSocket } from ${ws};
+globalThis.WebSocket ??= WebSocket;
 const openSocket = (url, headers) => new WebSocket(url, { headers });
 console.log(JSON.stringify(await run({ ...${JSON.stringify({ url: odp.url, ...more })}, openSocket }, ${JSON.stringify(name)})));`;
   const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", main]);
@@ -82,7 +89,35 @@ test("the examples of its page run as they are", async () => {
   for (const name of ["a", "b", "c"]) await odp.mql(`insert into /matrix/box name='${name}', load1=0.5`);
   const signed = { user: "matrix.admin", password: ADMIN_PASSWORD };
   const printed = ["smtp.example.com", "3 false 0", "404 name", "3", "a,b,c", "true", "true", `"smtp.example.com"`];
-  expect(await inNode("page.js", "", signed)).toEqual([...printed, "18", "true"]);
+  expect(await inNode("client.js", "", signed)).toEqual([...printed, "18", "true"]);
+});
+
+test("the examples of the page about sockets run as they are", async () => {
+  const signed = { user: "matrix.admin", password: ADMIN_PASSWORD };
+  const [frame = "", ...others] = (await inNode("sockets.js", "", signed)) as readonly string[];
+  const page = await readFile("deploy/docs/sockets.md", "utf8");
+  expect(page).toContain(`It prints \`${frame}\`.`);
+  expect(others).toEqual(["one,two"]);
+});
+
+test("the page about sockets has every way in which the controller closes one", async () => {
+  const page = await readFile("deploy/docs/sockets.md", "utf8");
+  const stated = [...page.matchAll(/^\| (\d{4}) \| `([^`]+)` \|/gm)].map(([, code, reason]) => [Number(code), reason]);
+  expect(stated.toSorted()).toEqual(LINE_ENDS.toSorted());
+});
+
+test("the examples of the first steps of programmers run as they are", async () => {
+  const signed = { user: "matrix.admin", password: ADMIN_PASSWORD };
+  const printed = ["A-1 20.5", "Field totl Not Exist; did you mean total?", "/matrix/app/invoice UPDATE"];
+  expect(await inNode("start-programmer.js", "", signed)).toEqual(printed);
+});
+
+test("a failure that a program does not catch is shown without the code of the package", async () => {
+  const main = `import { OdpClient } from "odp-client"; await new OdpClient({ url: "${odp.url}" }).call("getHost");`;
+  const failed = run(process.execPath, ["--input-type=module", "--eval", main]);
+  const { stderr } = (await failed.catch((error: unknown) => error)) as { readonly stderr: string };
+  expect(stderr).toContain("OdpError: Nobody is signed in.");
+  expect(stderr.length).toBeLessThan(UNCAUGHT_MAX_CHARACTERS);
 });
 
 const chromium = await startChromium();

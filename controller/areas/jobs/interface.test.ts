@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { SCHEDULE_PREVIEW_MAX } from "../../../common/limits.ts";
 import { openMonitoring } from "../../../test/helpers/jobs/monitoring.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 
@@ -22,6 +23,16 @@ const says = (text: string) => {
     onOutput?.({ stderr: false, data: new TextEncoder().encode(text) }), {}
   );
 };
+
+test("the list of jobs has the next times of schedules, as a job has", async () => {
+  await call("POST", "/job", "name=listed&dir=next&exec=true&host=h1&schedule=every+1h");
+  await call("POST", "/job", "name=off&dir=next&exec=true&host=h1&schedule=every+1h&enable=0");
+  const { message } = await call("GET", "/job");
+  const next = (name: string) =>
+    (message as { fullname: string; next?: number[] }[]).find((job) => job.fullname === name)?.next;
+  expect([next("listed@next")?.length, next("off@next")]).toEqual([SCHEDULE_PREVIEW_MAX, undefined]);
+  for (const name of ["listed@next", "off@next"]) await call("DELETE", `/job/${name}`);
+});
 
 test("a job is defined by a form as clients send it, listed, read and deleted under its whole name", async () => {
   const form =

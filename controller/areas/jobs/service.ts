@@ -132,7 +132,7 @@ export class JobService {
   async list(principal: Principal): Promise<readonly JobRecord[]> {
     requirePermission(principal, "jobs:read");
     const { sees, shown } = await this.#filter(principal);
-    return (await this.all(principal)).filter((job) => sees(job)).map(shown);
+    return (await this.all(principal)).filter((job) => sees(job)).map((job) => this.#withNext(shown(job)));
   }
 
   /** All jobs, for the class of jobs. Queries apply the rules for rows and columns to them. */

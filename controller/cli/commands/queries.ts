@@ -115,7 +115,7 @@ async function requireRepeatable(mql: string, file: string | undefined): Promise
 }
 
 /** Names of the columns that hold times. */
-function timesIn({ columns }: Readonly<Record<string, unknown>>): ReadonlySet<string> {
+export function timesIn({ columns }: Readonly<Record<string, unknown>>): ReadonlySet<string> {
   if (typeof columns !== "object" || columns === null) return new Set();
   const all = Object.values(columns).flat() as readonly { readonly name?: unknown; readonly type?: unknown }[];
   return new Set(all.flatMap(({ name, type }) => (type === "timestamp" && typeof name === "string" ? [name] : [])));

@@ -30,7 +30,21 @@ export interface FlagDeclaration {
 }
 
 /** Words that a shell may complete. Absent: none. */
-export type Completed = "files" | "folders" | "contexts" | "hosts" | "policies" | "jobs" | "depots";
+export type Completed = "files" | "folders" | "contexts" | NamedThing;
+
+/** Things whose names the controller tells. */
+export type NamedThing =
+  | "hosts"
+  | "policies"
+  | "jobs"
+  | "runs"
+  | "depots"
+  | "users"
+  | "groups"
+  | "tenants"
+  | "classes"
+  | "rules"
+  | "scripts";
 
 /**
  * A command, or a group of commands. The program, its help, the completion of shells, the reference and the manual page

@@ -1,4 +1,3 @@
-import type { OdpClient } from "../../../common/client/index.ts";
 import { CLI_COMPLETION_MS } from "../../../common/limits.ts";
 import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration, Completed } from "../declared/declaration.ts";
@@ -6,6 +5,7 @@ import type { Shell } from "../declared/shell.ts";
 import { UsageError } from "../declared/usage.ts";
 import { printable } from "../formats/printable.ts";
 import { completionOf } from "./completion.ts";
+import { NAMES } from "./names.ts";
 import { SHELL_SCRIPTS } from "./scripts.ts";
 
 const SHELLS = Object.keys(SHELL_SCRIPTS);
@@ -56,19 +56,9 @@ async function namesOf(kind: Completed, shell: Shell): Promise<readonly string[]
   if (kind === "files" || kind === "folders") return [`:${kind}`];
   try {
     if (kind === "contexts") return Object.keys((await shell.contexts.load()).contexts);
-    return (await controllerNames(kind, await shell.client(CLI_COMPLETION_MS))).map(printable);
+    return (await NAMES[kind](await shell.client(CLI_COMPLETION_MS))).map(printable);
   } catch {
     // A completion never disturbs the line that is typed.
     return [];
   }
-}
-
-async function controllerNames(
-  kind: "hosts" | "policies" | "jobs" | "depots",
-  client: OdpClient,
-): Promise<readonly string[]> {
-  if (kind === "hosts") return (await client.call("getHost")).map(({ host }) => host);
-  if (kind === "policies") return (await client.call("getMonitoringPolicy")).map(({ name }) => name);
-  if (kind === "jobs") return (await client.call("getJob")).map(({ fullname }) => fullname);
-  return (await client.call("getMonitoringDepot")).map(({ name }) => name);
 }

@@ -22,6 +22,8 @@ export interface RunOptions {
   readonly pager?: (command: string, text: string) => Promise<boolean>;
   /** Time zone of the machine. */
   readonly zoneName?: string;
+  /** Sends SIGINT once this is true of the output and of the errors so far. */
+  readonly interruptAt?: (out: string, err: string) => boolean;
 }
 
 /** The command line in this process, with a file of contexts of its own. */
@@ -40,25 +42,36 @@ export class TestCommandLine implements AsyncDisposable {
     return new ContextFile(contextsPath({ ODP_CONFIG_DIR: this.folder }, ""), process.platform);
   }
 
-  async run(
-    words: readonly string[],
-    { environment = {}, stdin = "", columns, rows = 24, pager, zoneName = "UTC" }: RunOptions = {},
-  ): Promise<Ran> {
+  async run(words: readonly string[], options: RunOptions = {}): Promise<Ran> {
+    const {
+      environment = {},
+      stdin = "",
+      columns,
+      rows = 24,
+      pager,
+      zoneName = "UTC",
+      interruptAt = () => false,
+    } = options;
     let [out, err] = ["", ""];
+    const onInterrupt = new Set<() => void>();
+    const told = (): void => {
+      if (interruptAt(out, err)) for (const listener of [...onInterrupt]) listener();
+    };
     const terminal = columns === undefined ? {} : { isTTY: true, columns, rows };
     const code = await runCommandLine(words, {
       ...{ version: "1.2.3", environment, contexts: this.contexts, platform: process.platform },
       output: {
         write(data) {
           out += Buffer.from(data).toString();
+          told();
           return Promise.resolve(true);
         },
       },
       stdin: Readable.from(stdin === "" ? [] : [stdin]),
-      stdout: { ...terminal, write: (data) => (out += Buffer.from(data).toString()) },
-      stderr: { write: (data) => (err += Buffer.from(data).toString()) },
-      on: () => undefined,
-      off: () => undefined,
+      stdout: { ...terminal, write: (data) => ((out += Buffer.from(data).toString()), told()) },
+      stderr: { write: (data) => ((err += Buffer.from(data).toString()), told()) },
+      on: (signal, listener) => signal === "SIGINT" && onInterrupt.add(listener),
+      off: (_signal, listener) => onInterrupt.delete(listener),
       clock: realClock,
       random: { next: () => 0.5 },
       pager,
