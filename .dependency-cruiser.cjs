@@ -130,11 +130,11 @@ module.exports = {
     {
       name: "only-exec-and-the-spawner-start-processes",
       comment:
-        "A process started elsewhere inherits the stores' open files: agents use agent/commands/exec.ts, the controller controller/processes/.",
+        "A process started elsewhere inherits the stores' open files: agents use agent/commands/exec.ts, the controller controller/processes/. The command line has no stores: it starts pager and editor.",
       severity: "error",
       from: {
         path: "^(agent|common|controller|proto)/",
-        pathNot: `^agent/commands/exec\\.ts$|^controller/processes/|${tests}`,
+        pathNot: `^agent/commands/exec\\.ts$|^controller/processes/|^controller/cli/(pager|fs/editor)\\.ts$|${tests}`,
       },
       to: { path: "^(node:)?(child_process|cluster)$" },
     },

@@ -22,6 +22,27 @@ export const CLI_INPUT_MAX_BYTES = 16 * MIB;
 export const CLI_UPLOAD_MAX_BYTES = 512 * MIB;
 /** Runs of a policy or job that are looked at for the newest of each host. */
 export const CLI_RUNS_MAX = 1_000;
+/** Time between two answers of `--watch`; and the longest one that can be chosen. */
+export const CLI_WATCH_SECONDS = 2;
+export const CLI_WATCH_MAX_SECONDS = 3_600;
+/** Time between two looks of `odp wait`, and how long it waits if no other time is given. */
+export const CLI_WAIT_LOOK_MS = 1_000;
+export const CLI_WAIT_SECONDS = 300;
+/** Longest time that `odp wait` takes. */
+export const CLI_WAIT_MAX_SECONDS = 7 * 24 * 3_600;
+/** Time between two looks of `odp wait`, at most: it grows while nothing changes. */
+export const CLI_WAIT_LOOK_MAX_MS = 10_000;
+/** Time for each call of `odp doctor`. */
+export const CLI_DOCTOR_CALL_MS = 10_000;
+/** The newest rows of each kind of error in its bundle. */
+export const CLI_DOCTOR_ROWS_MAX = 100;
+/** Difference of clocks, and time until the end of a certificate, of which it does not warn. */
+export const CLI_DOCTOR_CLOCK_MAX_MS = 2_000;
+export const CLI_DOCTOR_CERTIFICATE_DAYS = 14;
+/** Rows of an answer that are held for the columns of CSV; the others are written as they arrive. */
+export const CLI_STREAM_FIRST_ROWS = 2_000;
+/** One row of an answer that is written as it arrives. */
+export const CLI_ROW_MAX_CHARACTERS = 256 * MIB;
 /** Time for the candidates of a completion that the controller has to tell. */
 export const CLI_COMPLETION_MS = 1_500;
 /** Calls of one command that are under way at once, as one for each group. */

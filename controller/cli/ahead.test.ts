@@ -25,11 +25,7 @@ test("objects ahead of the clock are read page by page, up to the limit, and sho
   const { client } = clientOf(pages);
   const all = await aheadOf(client, 10);
   expect(all.more).toBe(false);
-  expect(aheadRows(all)).toEqual([
-    { id: "box:b", class: "/matrix/box", "last write": "2031-01-01T00:00:00.000Z" },
-    { id: "box:a", class: "/matrix/box", "last write": "2030-01-01T00:00:00.000Z" },
-    { id: "box:c", class: "/matrix/box", "last write": "2029-01-01T00:00:00.000Z" },
-  ]);
+  expect(aheadRows(all)).toEqual([object("box:b", 2031), object("box:a", 2030), object("box:c", 2029)]);
   const few = clientOf(pages);
   expect(await aheadOf(few.client, 1)).toEqual({ objects: [object("box:a", 2030)], more: true });
   expect(few.read).toHaveLength(2);

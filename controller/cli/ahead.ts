@@ -3,6 +3,7 @@ import type { AheadOutput } from "../../common/api/cluster.ts";
 import type { OdpClient } from "../../common/client/index.ts";
 import { AppError } from "../../common/errors.ts";
 import { AHEAD_LISTED_MAX } from "../../common/limits.ts";
+import { column, type Row, type View } from "./formats/columns.ts";
 
 type AheadPage = Static<typeof AheadOutput>;
 
@@ -26,13 +27,18 @@ export async function aheadOf(client: Pick<OdpClient, "pages">, limit: number): 
   return { objects: objects.slice(0, limit), more: hasNext || objects.length > limit };
 }
 
+export const AHEAD_VIEW: View = {
+  name: "id",
+  columns: [
+    column("id", { isWhole: true }),
+    column("class"),
+    column("last write", { member: "vtimeMs", isTime: true }),
+  ],
+};
+
 /** The furthest ahead first. */
-export function aheadRows({ objects }: AheadObjects): readonly Readonly<Record<string, string>>[] | string {
+export function aheadRows({ objects }: AheadObjects): readonly Row[] | string {
   if (objects.length === 0) return "No object is ahead of the controller's clock.";
   const sorted = [...objects].sort((a, b) => b.vtimeMs - a.vtimeMs || a.id.localeCompare(b.id));
-  return sorted.map(({ id, class: path, vtimeMs }) => ({
-    id,
-    class: path,
-    "last write": new Date(vtimeMs).toISOString(),
-  }));
+  return sorted;
 }

@@ -1,17 +1,15 @@
 import { CommanderError } from "commander";
 import { COMMANDS } from "./commands/all.ts";
 import { programOf } from "./declared/program.ts";
+import { expandedWords } from "./declared/words.ts";
 import { WRONG_USAGE } from "./declared/usage.ts";
 import { failureCode, failureText } from "./failure.ts";
 import { paintFor } from "./formats/paint.ts";
 import { ProcessShell, type ProcessParts } from "./shell.ts";
 
 /** Runs one command line, the words behind `odp`. Returns the exit code. */
-export async function runCommandLine(
-  words: readonly string[],
-  { version, ...parts }: ProcessParts & { readonly version: string },
-): Promise<number> {
-  const { stdout, stderr, environment } = parts;
+export async function runCommandLine(words: readonly string[], parts: ProcessParts): Promise<number> {
+  const { version, stdout, stderr, environment } = parts;
   let exitCode = 0;
   const program = programOf({
     version,
@@ -21,17 +19,11 @@ export async function runCommandLine(
     told: { writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(text) },
   });
   try {
-    await program.parseAsync(words.flatMap(jsonWithFields), { from: "user" });
+    await program.parseAsync(expandedWords(words, COMMANDS), { from: "user" });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
     stderr.write(`${paintFor(stderr, environment).error(failureText(error))}\n`);
     return failureCode(error);
   }
-}
-
-/** `--json=name,status` as the two options that it stands for. */
-function jsonWithFields(word: string): readonly string[] {
-  const [, fields] = /^--json=(.*)$/.exec(word) ?? [];
-  return fields === undefined ? [word] : ["--json", `--fields=${fields}`];
 }

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { joinLine, tokenRows } from "./join.ts";
+import { PLAIN } from "./formats/paint.ts";
+import { rendered } from "./formats/rendered.ts";
+import { joinLine, TOKEN_VIEW } from "./join.ts";
 
 test("the line by which a host joins names the controller as hosts reach it", () => {
   const token = { token: "odp1.a.b", controller: "http://odp.example.org:8080" };
@@ -12,10 +14,13 @@ test("the line by which a host joins names the controller as hosts reach it", ()
 });
 
 test("tokens are shown with their host and the agent that used them", () => {
-  const token = { id: "01", host: "", user: "admin", expires: 0, used: 0, usedBy: "" };
-  const expires = "1970-01-01T00:00:00.000Z";
-  expect(tokenRows([token, { ...token, host: "web-1", used: 1_000, usedBy: "web-1" }])).toEqual([
-    { id: "01", host: "any new host", user: "admin", expires, used: "" },
-    { id: "01", host: "web-1", user: "admin", expires, used: "1970-01-01T00:00:01.000Z by web-1" },
+  const token = { id: "01", host: "", user: "admin", expires: 1_000, used: 0, usedBy: "" };
+  const used = { ...token, host: "web-1", used: 61_000, usedBy: "web-1" };
+  expect(rendered([token, used], { format: "table", paint: PLAIN, nowMs: 181_000 }, TOKEN_VIEW).split("\n")).toEqual([
+    "id  host          user   expires    used                  by",
+    "--  ------------  -----  ---------  --------------------  -----",
+    "01  any new host  admin  3 min ago",
+    "01  web-1         admin  3 min ago  1970-01-01T00:01:01Z  web-1",
+    "",
   ]);
 });

@@ -1,3 +1,5 @@
+import { column, type View } from "./formats/columns.ts";
+
 export interface JoinToken {
   readonly token: string;
   /** Where hosts reach the controller; absent from one that does not know it. */
@@ -17,22 +19,14 @@ export function joinLine({ token, controller }: JoinToken, host: string | undefi
     .join(" ")} node agent.js`;
 }
 
-interface ListedToken {
-  readonly id: string;
-  readonly host: string;
-  readonly user: string;
-  readonly expires: number;
-  readonly used: number;
-  readonly usedBy: string;
-}
-
-/** Join tokens as rows of a table, with times that people read. */
-export function tokenRows(tokens: readonly ListedToken[]): readonly Readonly<Record<string, string>>[] {
-  return tokens.map(({ id, host, user, expires, used, usedBy }) => ({
-    id,
-    host: host === "" ? "any new host" : host,
-    user,
-    expires: new Date(expires).toISOString(),
-    used: used === 0 ? "" : `${new Date(used).toISOString()} by ${usedBy}`,
-  }));
-}
+export const TOKEN_VIEW: View = {
+  name: "id",
+  columns: [
+    column("id", { isWhole: true }),
+    column("host", { of: ({ host }) => (host === "" ? "any new host" : host) }),
+    column("user"),
+    column("expires", { isTime: true, isNear: true }),
+    column("used", { isTime: true }),
+    column("by", { member: "usedBy" }),
+  ],
+};

@@ -4,6 +4,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { runCommandLine } from "./command-line.ts";
 import { ContextFile, contextsPath } from "./contexts/file.ts";
 import { Output } from "./output.ts";
+import { page } from "./pager.ts";
 
 /** `odp`: the command line. A client of the HTTP interface like any other. */
 
@@ -15,6 +16,8 @@ process.exitCode = await runCommandLine(argv.slice(2), {
   output: new Output(process, (text) => console.error(text)),
   on: (signal, listener) => process.on(signal, listener),
   off: (signal, listener) => process.off(signal, listener),
+  pager: (command, text) => page(command, text, env),
   clock: { ...platformClock, nowMs: () => Date.now() },
   random: platformRandom,
+  zoneName: () => Intl.DateTimeFormat().resolvedOptions().timeZone,
 });

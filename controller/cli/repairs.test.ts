@@ -10,7 +10,7 @@ test("tables that are due come first, each with when it was repaired", () => {
   ];
   expect(repairRows({ tables, due: true })).toEqual([
     { table: "present", repaired: "not within 30 days", every: "7 days", due: "due" },
-    { table: "edges_in", repaired: "2026-01-02T00:00:00.000Z", every: "3 days", due: "" },
+    { table: "edges_in", repaired: Date.UTC(2026, 0, 2), every: "3 days", due: "" },
   ]);
 });
 

@@ -2,6 +2,12 @@ import type { Static } from "typebox";
 import type { RepairsOutput } from "../../common/api/cluster.ts";
 import type { OdpClient } from "../../common/client/index.ts";
 import { counted } from "../../common/text/counted.ts";
+import { column, type Row, type View } from "./formats/columns.ts";
+
+export const REPAIRS_VIEW: View = {
+  name: "table",
+  columns: [column("table", { isWhole: true }), column("repaired", { isTime: true }), column("every"), column("due")],
+};
 
 export type Repairs = Static<typeof RepairsOutput>;
 
@@ -12,12 +18,12 @@ export async function repairsOf(client: Pick<OdpClient, "call">): Promise<Repair
 }
 
 /** Those that are due first. */
-export function repairRows({ tables }: Repairs): readonly Readonly<Record<string, string>>[] | string {
+export function repairRows({ tables }: Repairs): readonly Row[] | string {
   if (tables.length === 0) return "Everything lies on one node: there is nothing to repair.";
   const sorted = [...tables].sort((a, b) => Number(b.due) - Number(a.due) || a.table.localeCompare(b.table));
   return sorted.map(({ table, repairedMs, everyMs, due }) => ({
     table,
-    repaired: repairedMs === undefined ? "not within 30 days" : new Date(repairedMs).toISOString(),
+    repaired: repairedMs ?? "not within 30 days",
     every: counted(Math.round(everyMs / DAY_MS), "day"),
     due: due ? "due" : "",
   }));

@@ -7,23 +7,47 @@ import { secretLine } from "./contexts/secret.ts";
 import { CANCELLED, failureCode, failureText } from "./failure.ts";
 import { ProcessShell } from "./shell.ts";
 
-test("the first signal ends the calls of a command, and a second one the process", () => {
-  const listeners = new Set<() => void>();
-  const shell = new ProcessShell(
+function shellWith(listeners: Set<() => void>, signals: ReadonlySet<string>): ProcessShell {
+  return new ProcessShell(
     {
-      ...{ environment: {}, platform: "linux", clock: realClock, random: { next: () => 0.5 } },
+      ...{ version: "1.2.3", environment: {}, platform: "linux", clock: realClock, random: { next: () => 0.5 } },
+      zoneName: () => "UTC",
+      pager: undefined,
       contexts: new ContextFile("/nowhere/contexts.json", "linux"),
       output: { write: () => Promise.resolve(true) },
       ...{ stdin: new PassThrough(), stdout: { write: () => true }, stderr: { write: () => true } },
-      on: (_signal, listener) => listeners.add(listener),
-      off: (_signal, listener) => listeners.delete(listener),
+      on: (signal, listener) => signals.has(signal) && listeners.add(listener),
+      off: (signal, listener) => signals.has(signal) && listeners.delete(listener),
     },
     {},
   );
+}
+
+test.each(["SIGINT", "SIGTERM"])("the first %s ends the calls of a command, and a second one the process", (name) => {
+  const listeners = new Set<() => void>();
+  const shell = shellWith(listeners, new Set([name]));
   const ended = shell.ended();
   expect([shell.ended() === ended, listeners.size, ended.aborted]).toEqual([true, 1, false]);
   for (const listener of listeners) listener();
   expect([listeners.size, ended.aborted]).toEqual([0, true]);
+});
+
+test("Ctrl-C is for the editor or pager while one runs; SIGTERM still ends the command", async () => {
+  const [keys, terms] = [new Set<() => void>(), new Set<() => void>()];
+  const shell = shellWith(keys, new Set(["SIGINT"]));
+  const ended = shell.ended();
+  await shell.undisturbed(() => {
+    for (const listener of keys) listener();
+    return Promise.resolve(keys.size);
+  });
+  expect([ended.aborted, keys.size]).toEqual([false, 1]);
+  for (const listener of keys) listener();
+  expect(ended.aborted).toBe(true);
+
+  const other = shellWith(terms, new Set(["SIGTERM"]));
+  const stopped = other.ended();
+  await other.undisturbed(() => Promise.resolve(terms.forEach((listener) => listener())));
+  expect(stopped.aborted).toBe(true);
 });
 
 test("a failure says what to do next, and obeys nothing that a controller sends", () => {

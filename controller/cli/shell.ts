@@ -3,34 +3,58 @@ import { OdpClient } from "../../common/client/index.ts";
 import { AppError } from "../../common/errors.ts";
 import { CLI_INPUT_MAX_BYTES, CLIENT_CALL_TIMEOUT_MS } from "../../common/limits.ts";
 import type { Clock, Random } from "../../common/time.ts";
+import { findTimeZone, UTC, type TimeZone } from "../../common/times/index.ts";
 import { accessOf, type Access } from "./contexts/access.ts";
 import type { ContextFile } from "./contexts/file.ts";
 import { secretLine } from "./contexts/secret.ts";
 import type { CommonWords } from "./declared/program.ts";
-import type { Shell } from "./declared/shell.ts";
+import type { Recorded, Shell } from "./declared/shell.ts";
 import { UsageError } from "./declared/usage.ts";
 import type { View } from "./formats/columns.ts";
 import { paintFor } from "./formats/paint.ts";
 import { printableLines } from "./formats/printable.ts";
-import { FORMATS, rendered, type Format } from "./formats/rendered.ts";
+import { FORMATS, rendered, type Format, type Rendering } from "./formats/rendered.ts";
+import { streamedText } from "./formats/streamed.ts";
 import type { Output } from "./output.ts";
+import { pagerOf } from "./pager.ts";
 
 /** Parts of the process. */
 export interface ProcessParts {
+  /** Version of the program. */
+  readonly version: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly contexts: ContextFile;
   readonly output: Pick<Output, "write">;
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
-  readonly stdout: { readonly isTTY?: boolean; readonly columns?: number; write(data: string | Uint8Array): unknown };
+  readonly stdout: {
+    readonly isTTY?: boolean;
+    readonly columns?: number;
+    readonly rows?: number;
+    write(data: string | Uint8Array): unknown;
+  };
   readonly stderr: { readonly isTTY?: boolean; write(data: string | Uint8Array): unknown };
   on(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
   off(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
+  /** Shows a text with a pager. Returns false if that could not be started. */
+  readonly pager: ((command: string, text: string) => Promise<boolean>) | undefined;
   readonly clock: Clock;
   readonly random: Pick<Random, "next">;
   readonly platform: string;
+  /** Name of the time zone of this machine. */
+  zoneName(): string;
 }
 
-const SIGNALS = ["SIGINT", "SIGTERM"] as const;
+/** State that the shells of one command line share. */
+interface Shared {
+  access?: Promise<Access>;
+  ended?: AbortSignal;
+  /** True while Ctrl-C is for another program. */
+  isUndisturbed?: boolean;
+  /** By their timeout. */
+  readonly clients: Map<number, OdpClient>;
+  /** The shell that gets the warnings of calls; absent: the first one. */
+  recording?: Shell;
+}
 
 /** The shell of one command line. */
 export class ProcessShell implements Shell {
@@ -38,18 +62,24 @@ export class ProcessShell implements Shell {
   readonly #common: CommonWords;
   readonly #format: Format;
   readonly #fields: readonly string[] | undefined;
-  #access: Promise<Access> | undefined;
-  #ended: AbortSignal | undefined;
+  readonly #zone: TimeZone | undefined;
+  readonly #shared: Shared;
 
-  constructor(parts: ProcessParts, common: CommonWords) {
+  constructor(parts: ProcessParts, common: CommonWords, shared: Shared = { clients: new Map() }) {
     this.#parts = parts;
     this.#common = common;
+    this.#shared = shared;
     this.#format = formatOf(common);
     this.#fields = fieldsOf(common.fields);
+    this.#zone = zoneOf(common);
   }
 
   get contexts(): ContextFile {
     return this.#parts.contexts;
+  }
+
+  get version(): string {
+    return this.#parts.version;
   }
 
   get environment(): Shell["environment"] {
@@ -75,30 +105,53 @@ export class ProcessShell implements Shell {
   access(): Promise<Access> {
     const { context, url, user } = this.#common;
     const words = { context: textOf(context), url: textOf(url), user: textOf(user) };
-    return (this.#access ??= accessOf(words, this.environment, this.contexts));
+    return (this.#shared.access ??= accessOf(words, this.environment, this.contexts));
   }
 
   async client(timeoutMs = CLIENT_CALL_TIMEOUT_MS): Promise<OdpClient> {
     const { url, credentials } = await this.access();
-    return new OdpClient({ url, timeoutMs, onWarning: (text) => this.note(`warning: ${text}`), ...credentials });
+    const { clients } = this.#shared;
+    const onWarning = (text: string): void => (this.#shared.recording ?? this).note(`warning: ${text}`);
+    const client = clients.get(timeoutMs) ?? new OdpClient({ url, timeoutMs, onWarning, ...credentials });
+    clients.set(timeoutMs, client);
+    return client;
   }
 
   ended(): AbortSignal {
-    if (this.#ended === undefined) {
+    if (this.#shared.ended === undefined) {
       const { first, release } = this.signals();
       // A second signal ends the process, if the command does not end by the first one.
       first.addEventListener("abort", release, { once: true });
-      this.#ended = first;
+      this.#shared.ended = first;
     }
-    return this.#ended;
+    return this.#shared.ended;
   }
 
   signals(): ReturnType<Shell["signals"]> {
     const [first, second] = [new AbortController(), new AbortController()];
     const interrupt = (): void => (first.signal.aborted ? second : first).abort();
-    for (const signal of SIGNALS) this.#parts.on(signal, interrupt);
-    const release = (): void => SIGNALS.forEach((signal) => void this.#parts.off(signal, interrupt));
+    const onKey = (): void => {
+      if (!this.#shared.isUndisturbed) interrupt();
+    };
+    this.#parts.on("SIGINT", onKey);
+    this.#parts.on("SIGTERM", interrupt);
+    const release = (): void => {
+      this.#parts.off("SIGINT", onKey);
+      this.#parts.off("SIGTERM", interrupt);
+    };
     return { first: first.signal, second: second.signal, release };
+  }
+
+  async undisturbed<T>(work: () => Promise<T>): Promise<T> {
+    const ignore = (): void => undefined;
+    this.#parts.on("SIGINT", ignore);
+    this.#shared.isUndisturbed = true;
+    try {
+      return await work();
+    } finally {
+      this.#shared.isUndisturbed = false;
+      this.#parts.off("SIGINT", ignore);
+    }
   }
 
   write(data: string | Uint8Array): Promise<boolean> {
@@ -114,10 +167,61 @@ export class ProcessShell implements Shell {
   }
 
   async show(answer: unknown, view?: View): Promise<void> {
-    const { stdout, environment } = this.#parts;
-    const width = stdout.isTTY === true ? (stdout.columns ?? DEFAULT_COLUMNS) : undefined;
-    const rendering = { format: this.#format, fields: this.#fields, width, paint: paintFor(stdout, environment) };
-    await this.write(rendered(answer, rendering, view));
+    const text = rendered(answer, this.#rendering(), view);
+    if (!(await this.#page(text))) await this.write(text);
+  }
+
+  async stream(batches: AsyncIterable<readonly unknown[]>): Promise<boolean> {
+    for await (const text of streamedText(batches, this.#rendering())) if (!(await this.write(text))) return false;
+    return true;
+  }
+
+  #rendering(): Rendering {
+    const { stdout, environment, clock } = this.#parts;
+    const { terminal } = this;
+    return {
+      ...{ format: this.#format, fields: this.#fields, width: terminal?.columns, paint: paintFor(stdout, environment) },
+      zone: this.zone,
+      ...(terminal && { nowMs: clock.nowMs() }),
+    };
+  }
+
+  /** Returns false if the text has to be written. */
+  async #page(text: string): Promise<boolean> {
+    const { terminal } = this;
+    const { pager, environment } = this.#parts;
+    const command = pagerOf(environment);
+    if (terminal === undefined || pager === undefined || command === undefined) return false;
+    if (this.#common["no-pager"] === true || countOf(text, "\n") < terminal.rows) return false;
+    return this.undisturbed(() => pager(command, text));
+  }
+
+  recording(): ReturnType<Shell["recording"]> {
+    const recorded: Recorded[] = [];
+    const record = (stream: Recorded["stream"], data: string | Uint8Array): true => {
+      recorded.push({ stream, text: Buffer.from(data).toString() });
+      return true;
+    };
+    const { stdout, stderr } = this.#parts;
+    const parts = {
+      ...this.#parts,
+      pager: undefined,
+      output: { write: (data: string | Uint8Array) => Promise.resolve(record("stdout", data)) },
+      stdout: { ...sizeOf(stdout), write: (data: string | Uint8Array) => record("stdout", data) },
+      stderr: { isTTY: stderr.isTTY === true, write: (data: string | Uint8Array) => record("stderr", data) },
+    };
+    const shell = new ProcessShell(parts, this.#common, this.#shared);
+    this.#shared.recording = shell;
+    return { shell, recorded };
+  }
+
+  get terminal(): Shell["terminal"] {
+    const { isTTY, columns, rows } = sizeOf(this.#parts.stdout);
+    return isTTY ? { columns, rows } : undefined;
+  }
+
+  get zone(): TimeZone {
+    return this.#zone ?? findTimeZone(this.#parts.zoneName()) ?? UTC;
   }
 
   get format(): Format {
@@ -146,8 +250,13 @@ export class ProcessShell implements Shell {
   }
 }
 
-/** Columns of a terminal that does not tell them. */
+/** Size of a terminal that does not tell it. */
 const DEFAULT_COLUMNS = 80;
+const DEFAULT_ROWS = 24;
+
+function sizeOf({ isTTY, columns, rows }: ProcessParts["stdout"]) {
+  return { isTTY: isTTY === true, columns: columns || DEFAULT_COLUMNS, rows: rows || DEFAULT_ROWS };
+}
 
 function formatOf({ output, json }: CommonWords): Format {
   const format = FORMATS.find((one) => one === output);
@@ -161,6 +270,23 @@ function fieldsOf(text: CommonWords["fields"]): readonly string[] | undefined {
   const fields = text.split(",").map((name) => name.trim());
   if (fields.includes("")) throw new UsageError(`--fields takes names separated by commas, as --fields name,status.`);
   return fields;
+}
+
+function zoneOf({ zone, utc }: CommonWords): TimeZone | undefined {
+  if (utc === true) {
+    if (zone !== undefined) throw new UsageError("--zone and --utc exclude each other.");
+    return UTC;
+  }
+  if (typeof zone !== "string") return undefined;
+  const found = findTimeZone(zone);
+  if (found !== undefined) return found;
+  throw new UsageError(`There is no time zone ${zone}: --zone takes a name such as Europe/Oslo, UTC, or +01:00.`);
+}
+
+function countOf(text: string, part: string): number {
+  let count = 0;
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + 1)) count++;
+  return count;
 }
 
 function textOf(value: string | true | undefined): string | undefined {

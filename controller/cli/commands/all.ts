@@ -1,5 +1,6 @@
 import { CONTEXT_COMMANDS } from "../contexts/commands.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
+import { DOCTOR_COMMAND } from "./doctor.ts";
 import { FILE_COMMANDS } from "../fs/commands.ts";
 import { completionCommands } from "../reference/commands.ts";
 import { DEPOT_COMMANDS } from "./depots.ts";
@@ -20,6 +21,7 @@ import { TENANT_COMMANDS } from "./tenants.ts";
 import { TRIGGER_COMMANDS } from "./triggers.ts";
 import { UPKEEP_COMMANDS } from "./upkeep.ts";
 import { USER_COMMANDS } from "./users.ts";
+import { WAIT_COMMAND } from "./wait.ts";
 
 /** Every command of `odp`, in the order of its help. */
 export const COMMANDS: readonly CommandDeclaration[] = [
@@ -37,6 +39,8 @@ export const COMMANDS: readonly CommandDeclaration[] = [
   NOTIFICATION_COMMANDS,
   CONFIG_COMMANDS,
   FILE_COMMANDS,
+  WAIT_COMMAND,
+  DOCTOR_COMMAND,
   USER_COMMANDS,
   GROUP_COMMANDS,
   PERMISSION_COMMANDS,

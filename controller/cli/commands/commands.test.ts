@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PASSWORD } from "../../../test/helpers/http/http-app.ts";
 import { TestCommandLine, type RunOptions } from "../../../test/helpers/programs/command-line.ts";
@@ -88,12 +89,21 @@ test("mql takes values, a file or the standard input, and shows times as times",
   expect((await odp(["mql", "select page from /matrix/visit", "--json=page"])).out).toBe(
     '[\n  {\n    "page": "/a b"\n  }\n]\n',
   );
+  const inOslo = { zoneName: "Europe/Oslo" };
+  expect((await odp(["mql", "select page, seen from /matrix/visit"], inOslo)).out).toContain(
+    "  2026-01-02T01:04:05+01:00\n",
+  );
+  expect((await odp(["mql", "select page, seen from /matrix/visit", "--utc"], inOslo)).out).toBe(out);
+  expect(await odp(["mql", "select page, seen from /matrix/visit", "--zone", "Oslo"])).toMatchObject({ code: 64 });
   expect((await odp("mql")).err).toContain("Give the statement, or --file.");
 });
 
 test("api makes any call by its path", async () => {
   expect(JSON.parse((await odp("api get /host/web-1 --json")).out)).toMatchObject({ host: "web-1" });
   await odp(["api", "post", "/config/set", "--body", '{"key":"/matrix/etc/a","value":"1"}']);
+  expect((await odp("api get /config/list -q key=/matrix/etc --utc")).out).toMatch(
+    /\/a .* 20\d\d-\d\d-\d\dT[\d:.]+Z$/m,
+  );
   expect((await odp("api GET /config/list -q key=/matrix/etc -o name")).out).toBe("/matrix/etc/a\n");
   const unknown = await odp("api get /hst");
   expect(unknown).toMatchObject({ code: 64, err: expect.stringContaining("did you mean GET /host?") });
@@ -126,6 +136,10 @@ describe("policies", () => {
     await odp("host set web-1 --tag europe");
     expect((await odp("policy deploy load")).code).toBe(1);
     expect((await odp("policy deploy load --host web-1")).err).toContain("odp policy status load");
+    expect(await odp("wait policy load --timeout 1")).toMatchObject({
+      code: 124,
+      err: expect.stringContaining("load does not run on web-1: unable") as string,
+    });
     const unable = {
       host: "web-1",
       state: "unable",
@@ -220,6 +234,62 @@ describe("login", () => {
     expect((await line.run(["login", url])).code).toBe(64);
     expect((await line.contexts.load()).contexts).toEqual({});
   });
+});
+
+test("wait ends when the state is reached, with 124 when the time is over, and with 1 when it cannot be reached", async () => {
+  await odp("host set web-1 --tag europe");
+  expect(await odp("wait host web-1 --for offline")).toEqual({ out: "", err: "", code: 0 });
+  expect(await odp("wait host web-1 web-9 --for online --timeout 1s")).toEqual({
+    out: "",
+    err: "odp: 1s are over: web-1 is offline; web-9 is unknown\n",
+    code: 124,
+  });
+  const file = join(line.folder, "run.sh");
+  await writeFile(file, "uptime\n");
+  await odp(["depot", "upload", "waited@1.0.0", file]);
+  expect((await odp("wait depot waited@1.0.0")).code).toBe(0);
+  expect(await odp("wait depot waited@1.0.0 --host web-1 --timeout 1")).toMatchObject({ code: 124 });
+  expect((await odp("wait depot waited@2.0.0 --timeout 1")).err).toContain("there is no depot waited@2.0.0");
+  expect((await odp("wait deployment waited --timeout 1")).err).toContain("waited was not deployed yet");
+  await odp("deploy waited --host web-1 --timeout 1");
+  expect((await odp("wait deployment waited@1.0.0 --host web-1")).code).toBe(0);
+  expect(await odp("wait deployment waited --for ok")).toEqual({
+    out: "",
+    err: "odp: it ended with web-1: unreachable\n",
+    code: 1,
+  });
+  const run = (await odp("job run backup@nightly --detach")).out.trim();
+  expect((await odp(["wait", "run", run])).code).toBe(0);
+  expect((await odp(["wait", "run", run, "--for", "ok"])).err).toContain("it ended with web-1: unreachable");
+  expect((await odp("wait policy load --timeout 1")).err).toContain("there is no policy load");
+  for (const words of ["wait hots web-1", "wait host web-1 --for running", "wait host web-1 --timeout 5min"])
+    expect((await odp(words)).code, words).toBe(64);
+});
+
+test("doctor checks the controller, and writes a bundle without the password", async () => {
+  const file = join(line.folder, "odp.tar.gz");
+  const { out, err, code } = await odp(["doctor", "-f", file]);
+  expect([code, err]).toEqual([3, expect.stringContaining(`${file} is written`)]);
+  expect(out).toMatch(/^connection +ok +answers in/m);
+  expect(out).toMatch(/^version +warning +controller \S+, odp 1\.2\.3/m);
+  expect(out).toMatch(/^session +ok +signed in as matrix\.admin by a password/m);
+  expect(gunzipSync(await readFile(file)).toString()).not.toContain(PASSWORD);
+  expect(await odp(["doctor", "--bundle", file])).toMatchObject({ code: 1, err: expect.stringContaining("exists") });
+  const wrong = await odp("doctor", { environment: { ODP_PASSWORD: "wrong" } });
+  expect(wrong).toMatchObject({ code: 2, out: expect.stringMatching(/^session +failed/m) as string });
+});
+
+test("watch is for what reads", async () => {
+  const answers = await Promise.all([
+    odp(["mql", "delete from /matrix/visit", "--watch"]),
+    odp(["mql", "explain analyze delete from /matrix/visit", "--watch"]),
+    odp(["mql", "-f", "-", "--watch"], { stdin: "select * from /matrix/visit" }),
+    odp("api delete /host/web-1 --watch"),
+    odp("api get /job/exec/backup@nightly --watch"),
+    odp("host set web-1 --tag a --watch"),
+    odp("host list --watch=often"),
+  ]);
+  expect(answers.map(({ code }) => code)).toEqual(answers.map(() => 64));
 });
 
 test("a wrong command line ends with 64 and does nothing; a call that fails ends with 1 and says what to do", async () => {

@@ -52,8 +52,8 @@ export const DEPOT_COMMANDS: readonly CommandDeclaration[] = [
     name: "depot",
     summary: "list, upload and remove depots: versioned packages of files for hosts",
     commands: [
-      { name: "list", summary: "list the depots", run: list },
-      { name: "show", summary: "show a depot and its files", arguments: [VERSIONED], run: show },
+      { name: "list", isReading: true, summary: "list the depots", run: list },
+      { name: "show", isReading: true, summary: "show a depot and its files", arguments: [VERSIONED], run: show },
       {
         name: "upload",
         summary: "store a version of a depot",

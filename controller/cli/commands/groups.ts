@@ -59,8 +59,8 @@ export const GROUP_COMMANDS: CommandDeclaration = {
   name: "group",
   summary: "list and change the groups that give users their rights, and their members",
   commands: [
-    { name: "list", summary: "list the groups", run: list },
-    { name: "show", summary: "show one group", arguments: [GROUP], run: show },
+    { name: "list", isReading: true, summary: "list the groups", run: list },
+    { name: "show", isReading: true, summary: "show one group", arguments: [GROUP], run: show },
     {
       name: "add",
       summary: "add a group",

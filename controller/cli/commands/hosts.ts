@@ -3,7 +3,7 @@ import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
 import { UsageError } from "../declared/usage.ts";
 import { column, type View } from "../formats/columns.ts";
-import { joinLine, tokenRows } from "../join.ts";
+import { joinLine, TOKEN_VIEW } from "../join.ts";
 import { HOST } from "./words.ts";
 
 const VIEW: View = {
@@ -36,11 +36,12 @@ export const HOST_COMMANDS: readonly CommandDeclaration[] = [
     commands: [
       {
         name: "list",
+        isReading: true,
         summary: "list the hosts",
         flags: [{ name: "tag", value: "tag", summary: "only those with the tag" }],
         run: list,
       },
-      { name: "show", summary: "show one host", arguments: [HOST], run: show },
+      { name: "show", isReading: true, summary: "show one host", arguments: [HOST], run: show },
       TOKEN,
       {
         name: "set",
@@ -68,10 +69,11 @@ export const HOST_COMMANDS: readonly CommandDeclaration[] = [
       },
     ],
   },
-  { name: "hosts", summary: "list the hosts; the same as odp host list", run: list },
+  { name: "hosts", isReading: true, summary: "list the hosts; the same as odp host list", run: list },
   { ...TOKEN, details: "The same as odp host token." },
   {
     name: "tokens",
+    isReading: true,
     summary: "list join tokens until they expire",
     run: listTokens,
     commands: [
@@ -112,7 +114,8 @@ async function token(call: Call): Promise<void> {
 
 async function listTokens({ shell }: Call): Promise<void> {
   const listed = await (await shell.client()).call("getAgentToken", {}, { signal: shell.ended() });
-  await shell.show(shell.format === "table" ? tokenRows(listed) : listed);
+  const isTable = shell.format === "table" || shell.format === "wide";
+  await shell.show(listed, isTable ? TOKEN_VIEW : undefined);
 }
 
 async function revoke(call: Call): Promise<void> {

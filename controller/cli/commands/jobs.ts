@@ -42,8 +42,8 @@ export const JOB_COMMANDS: readonly CommandDeclaration[] = [
     name: "job",
     summary: "list, schedule, run and cancel jobs, and see their runs",
     commands: [
-      { name: "list", summary: "list the jobs", run: list },
-      { name: "show", summary: "show one job", arguments: [JOB], run: show },
+      { name: "list", isReading: true, summary: "list the jobs", run: list },
+      { name: "show", isReading: true, summary: "show one job", arguments: [JOB], run: show },
       {
         name: "run",
         summary:

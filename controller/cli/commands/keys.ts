@@ -33,6 +33,7 @@ export const KEY_COMMANDS: CommandDeclaration = {
     },
     {
       name: "status",
+      isReading: true,
       summary: "show which key seals, and what needs a former one",
       exitCodes: {
         0: "everything is sealed with the first key",

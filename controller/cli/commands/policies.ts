@@ -34,8 +34,8 @@ const STATUS: View = {
   columns: [
     column("host"),
     column("state"),
-    column("since", { isTime: true }),
-    column("last run", { member: "ended", isTime: true }),
+    column("since", { isTime: true, isNear: true }),
+    column("last run", { member: "ended", isTime: true, isNear: true }),
     column("result"),
     column("records"),
     column("message"),
@@ -52,8 +52,8 @@ export const POLICY_COMMANDS: CommandDeclaration = {
   name: "policy",
   summary: "list, store, deploy and remove policies, and see how they run",
   commands: [
-    { name: "list", summary: "list the policies", run: list },
-    { name: "show", summary: "show one policy", arguments: [POLICY], run: show },
+    { name: "list", isReading: true, summary: "list the policies", run: list },
+    { name: "show", isReading: true, summary: "show one policy", arguments: [POLICY], run: show },
     {
       name: "apply",
       summary: "make or replace policies by their definitions",
@@ -74,12 +74,14 @@ export const POLICY_COMMANDS: CommandDeclaration = {
     },
     {
       name: "status",
+      isReading: true,
       summary: "show for each host of a policy whether it runs, and its last run",
       arguments: [POLICY],
       run: status,
     },
     {
       name: "drift",
+      isReading: true,
       summary: "show the hosts that do not run what they are to run, of all policies",
       details:
         "A host that runs a policy it is not to run is shown as well, as leaving. The reason is the message. Nothing is printed if all is as it should be.",

@@ -1,14 +1,20 @@
+import type { DownloadId, RequestOf } from "../../../common/client/index.ts";
 import { counted } from "../../../common/text/counted.ts";
 import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
 import { UsageError } from "../declared/usage.ts";
+import type { Shell } from "../declared/shell.ts";
 import { rowsOf, viewOf } from "../formats/columns.ts";
+import { EnvelopeRows } from "../formats/envelope.ts";
+import { isStreamed } from "../formats/streamed.ts";
 import { callByPath } from "./raw.ts";
+import { readsOnly } from "./reading.ts";
 
 /** `odp mql` and `odp api`. */
 export const QUERY_COMMANDS: readonly CommandDeclaration[] = [
   {
     name: "mql",
+    isReading: true,
     summary: "run MQL and show the rows of its last statement",
     arguments: [{ name: "statement", summary: "one statement or several; absent with --file", isOptional: true }],
     flags: [
@@ -34,6 +40,7 @@ export const QUERY_COMMANDS: readonly CommandDeclaration[] = [
   },
   {
     name: "api",
+    isReading: true,
     summary: "make any call of the HTTP interface, and show its message",
     details: "The path is as in the OpenAPI document, with its parameters filled in.",
     arguments: [
@@ -64,16 +71,47 @@ async function mql(call: Call): Promise<void> {
   const [statement, file] = [call.optional("statement"), call.optional("file")];
   if ((statement === undefined) === (file === undefined)) throw new UsageError("Give the statement, or --file.");
   const text = statement ?? (await shell.input(file ?? "-")).toString("utf8");
+  if (call.optional("watch") !== undefined) await requireRepeatable(text, file);
   const values = call.list("value").map(valueOf);
-  const client = await shell.client();
   const body = { mql: text, meta: true, ...(values.length > 0 && { values }) };
+  if (isStreamed(shell.format)) return streamed(shell, body);
+  const client = await shell.client();
   const { message, meta, more, warnings } = await client.answer("postMxobjectMql", { body }, { signal: shell.ended() });
   for (const warning of warnings) shell.note(`warning: ${warning}`);
   await shell.show(
     message,
     Array.isArray(message) && message.length > 0 ? viewOf(rowsOf(message), timesIn(meta)) : undefined,
   );
-  if (more) shell.note(`${counted(message.length, "row")}; there are more: add LIMIT n, or LIMIT -1 for all of them.`);
+  if (more) noteMore(shell, message.length);
+}
+
+/** Writes the rows as they arrive. */
+async function streamed(shell: Shell, body: RequestOf<"postMxobjectMql">["body"]): Promise<void> {
+  const client = await shell.client();
+  // The rows of an answer are read as content is.
+  const id = "postMxobjectMql" as string as DownloadId;
+  const download = await client.download(id, { body } as never, { signal: shell.ended() });
+  const envelope = new EnvelopeRows();
+  let count = 0;
+  async function* countedRows(): AsyncGenerator<readonly unknown[]> {
+    for await (const rows of envelope.rows(download)) {
+      count += rows.length;
+      yield rows;
+    }
+  }
+  if (!(await shell.stream(countedRows()))) return;
+  const { meta, warnings = download.warnings } = envelope.end;
+  for (const warning of warnings) shell.note(`warning: ${warning}`);
+  if (meta?.["more"] === true) noteMore(shell, count);
+}
+
+function noteMore(shell: Shell, count: number): void {
+  shell.note(`${counted(count, "row")}; there are more: add LIMIT n, or LIMIT -1 for all of them.`);
+}
+
+async function requireRepeatable(mql: string, file: string | undefined): Promise<void> {
+  if (file === "-") throw new UsageError("--watch reads the statements again: give them as an argument or in a file.");
+  if (!(await readsOnly(mql))) throw new UsageError("--watch repeats the statements, so they may only read.");
 }
 
 /** Names of the columns that hold times. */

@@ -3,6 +3,8 @@ import type { CallId, DownloadId, OperationId } from "../../../common/client/ind
 import { planOf } from "../../../common/client/plan.ts";
 import { suggestion } from "../../../common/text/nearest.ts";
 import type { Call } from "../declared/call.ts";
+import { isRow, rowsOf, viewOf } from "../formats/columns.ts";
+import { TIMES } from "../gen/times.ts";
 import { UsageError } from "../declared/usage.ts";
 
 interface Found {
@@ -14,6 +16,8 @@ interface Found {
 export async function callByPath(call: Call): Promise<void> {
   const { shell } = call;
   const { id, path } = operationAt(call.text("method"), call.text("path"));
+  if (call.optional("watch") !== undefined && !(planOf(id).isRead && planOf(id).method === "GET"))
+    throw new UsageError("--watch repeats the call, so it may only be one that reads.");
   const body = await bodyOf(call);
   const request = { path, query: queryOf(call.list("query")), ...(body !== undefined && { body }) };
   const client = await shell.client();
@@ -27,7 +31,8 @@ export async function callByPath(call: Call): Promise<void> {
   const { message, warnings, failed } = await client.answer(id as CallId, request as never, { signal });
   for (const warning of warnings) shell.note(`warning: ${warning}`);
   if (failed) shell.note(`${failed.count} of ${failed.of} failed.`);
-  await shell.show(message);
+  const rows = Array.isArray(message) ? rowsOf(message) : isRow(message) ? [message] : [];
+  await shell.show(message, rows.length === 0 ? undefined : viewOf(rows, new Set(TIMES[id])));
 }
 
 /** The operation with the fewest parameters that has the path. `UsageError` if there is none. */

@@ -44,13 +44,14 @@ export const RULE_COMMANDS: CommandDeclaration = {
   commands: [
     {
       name: "list",
+      isReading: true,
       summary: "list the rules",
       flags: [
         { name: "class", value: "class", summary: "only those whose records go to this class", completes: "classes" },
       ],
       run: list,
     },
-    { name: "show", summary: "write the text of a rule", arguments: [RULE], run: show },
+    { name: "show", isReading: true, summary: "write the text of a rule", arguments: [RULE], run: show },
     {
       name: "apply",
       summary: "store a rule by its text, or rules by their definitions",

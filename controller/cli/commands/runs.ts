@@ -25,7 +25,7 @@ const RUNS: View = {
     column("host"),
     column("status"),
     column("code"),
-    column("began", { member: "stime", isTime: true }),
+    column("began", { member: "stime", isTime: true, isNear: true }),
     column("ended", { member: "etime", isTime: true }),
     column("by", { member: "source" }),
     column("message"),
@@ -40,6 +40,7 @@ const RUN = { name: "runid", summary: "id of the run, as odp job runs shows it",
 export const RUN_COMMANDS: readonly CommandDeclaration[] = [
   {
     name: "runs",
+    isReading: true,
     summary: "list the newest runs, of one job or of all",
     arguments: [{ ...JOB, isOptional: true }],
     flags: [

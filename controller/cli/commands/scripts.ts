@@ -36,6 +36,7 @@ export const SCRIPT_COMMANDS: CommandDeclaration = {
   commands: [
     {
       name: "list",
+      isReading: true,
       summary: "list the scripts, with all folders",
       arguments: [{ name: "folder", summary: "folder below /script; default: all", isOptional: true }],
       run: list,

@@ -23,11 +23,12 @@ export const CONFIG_COMMANDS: CommandDeclaration = {
   commands: [
     {
       name: "list",
+      isReading: true,
       summary: "list the entries at and below a key",
       arguments: [{ ...KEY, summary: "default: all", isOptional: true }],
       run: list,
     },
-    { name: "get", summary: "write the value of an entry", arguments: [KEY], run: get },
+    { name: "get", isReading: true, summary: "write the value of an entry", arguments: [KEY], run: get },
     {
       name: "set",
       summary: "write an entry",

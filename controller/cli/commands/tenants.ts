@@ -27,11 +27,12 @@ export const TENANT_COMMANDS: CommandDeclaration = {
   commands: [
     {
       name: "list",
+      isReading: true,
       summary: "list the tenants",
       flags: [{ name: "removed", summary: "those that were removed and can be restored" }],
       run: list,
     },
-    { name: "show", summary: "show one tenant", arguments: [TENANT], run: show },
+    { name: "show", isReading: true, summary: "show one tenant", arguments: [TENANT], run: show },
     {
       name: "add",
       summary: "add a tenant with an administrator, whose password is made and shown once",

@@ -50,11 +50,12 @@ export const TRIGGER_COMMANDS: CommandDeclaration = {
   commands: [
     {
       name: "list",
+      isReading: true,
       summary: "list the triggers of a class, or of all classes",
       arguments: [{ ...CLASS, summary: "path of the class; default: all", isOptional: true }],
       run: list,
     },
-    { name: "show", summary: "write the script of a trigger", arguments: [CLASS, TRIGGER], run: show },
+    { name: "show", isReading: true, summary: "write the script of a trigger", arguments: [CLASS, TRIGGER], run: show },
     {
       name: "apply",
       summary: "store a trigger by its script, or triggers by their definitions",

@@ -2,12 +2,12 @@ import { setTimeout } from "node:timers/promises";
 import { AppError } from "../../../common/errors.ts";
 import { parseTimestamp } from "../../../common/timestamps.ts";
 import { counted } from "../../../common/text/counted.ts";
-import { aheadOf, aheadRows } from "../ahead.ts";
+import { aheadOf, aheadRows, AHEAD_VIEW } from "../ahead.ts";
 import { exportAudit, verifyAudit } from "../audit.ts";
 import { tenantOf } from "../contexts/access.ts";
 import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
-import { repairRows, repairsOf } from "../repairs.ts";
+import { repairRows, repairsOf, REPAIRS_VIEW } from "../repairs.ts";
 import { exitCodeOf, followScrub, statusExitCodeOf, statusOf } from "../scrub.ts";
 
 const SCRUB_LOOK_EVERY_MS = 2_000;
@@ -33,16 +33,18 @@ export const UPKEEP_COMMANDS: readonly CommandDeclaration[] = [
   },
   {
     name: "repairs",
+    isReading: true,
     summary: "show when the tables of the tenant were last repaired on all nodes of Cassandra, and which are due",
     exitCodes: { 0: "none is due", 2: "one is" },
     async run({ shell }) {
       const repairs = await repairsOf(await shell.client());
-      await shell.show(shell.format === "table" ? repairRows(repairs) : repairs);
+      await (shell.format === "table" ? shell.show(repairRows(repairs), REPAIRS_VIEW) : shell.show(repairs));
       return repairs.due ? 2 : 0;
     },
   },
   {
     name: "ahead",
+    isReading: true,
     summary: "list objects whose last write is ahead of the controller's clock, as an earlier version took them by AT",
     flags: [{ name: "limit", value: "n", summary: "how many at most", default: "100" }],
     exitCodes: { 0: "none", 2: "there are some" },
@@ -100,7 +102,7 @@ async function scrub(call: Call): Promise<number | void> {
 async function ahead(call: Call): Promise<number> {
   const { shell } = call;
   const found = await aheadOf(await shell.client(), Number(call.text("limit")));
-  await shell.show(shell.format === "table" ? aheadRows(found) : found);
+  await (shell.format === "table" ? shell.show(aheadRows(found), AHEAD_VIEW) : shell.show(found));
   if (found.more) shell.note(`There may be more than these ${found.objects.length}: add --limit <n>.`);
   return found.objects.length > 0 ? 2 : 0;
 }

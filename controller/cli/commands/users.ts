@@ -43,6 +43,7 @@ export const USER_COMMANDS: CommandDeclaration = {
   commands: [
     {
       name: "list",
+      isReading: true,
       summary: "list the users",
       flags: [
         { name: "in", value: "path", summary: "only those in this organisation and below it" },
@@ -50,7 +51,7 @@ export const USER_COMMANDS: CommandDeclaration = {
       ],
       run: list,
     },
-    { name: "show", summary: "show one user", arguments: [USER], run: show },
+    { name: "show", isReading: true, summary: "show one user", arguments: [USER], run: show },
     {
       name: "add",
       summary: "add a user, with a password that is asked for",

@@ -14,6 +14,11 @@ export class Call {
     this.shell = shell;
   }
 
+  /** The same use with another shell. */
+  at(shell: Shell): Call {
+    return new Call(this.#words, shell);
+  }
+
   /** An argument or option that is there, because it is required or has a default. */
   text(name: string): string {
     const value = this.optional(name);

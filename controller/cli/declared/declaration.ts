@@ -1,3 +1,4 @@
+import { CLI_WATCH_SECONDS } from "../../../common/limits.ts";
 import { FORMATS } from "../formats/rendered.ts";
 import type { Call } from "./call.ts";
 
@@ -62,11 +63,24 @@ export interface CommandDeclaration {
   readonly examples?: readonly string[];
   /** True: options behind the first argument belong to another program. */
   readonly passesThrough?: boolean;
+  /** True: it changes nothing, so `--watch` can repeat it. */
+  readonly isReading?: boolean;
   /** True: not in help, reference or completion. */
   readonly isHidden?: boolean;
   readonly commands?: readonly CommandDeclaration[];
   /** Returns the exit code; nothing: 0. Absent for a group. */
   readonly run?: (call: Call) => Promise<number | void>;
+}
+
+const WATCH: FlagDeclaration = {
+  name: "watch",
+  value: "seconds",
+  summary: `show the answer again every ${CLI_WATCH_SECONDS} seconds until Ctrl-C, or as often as --watch=<seconds> says; in a pipe, only answers that differ`,
+};
+
+/** Options of a command besides those of every command. */
+export function flagsOf({ flags = [], isReading }: CommandDeclaration): readonly FlagDeclaration[] {
+  return isReading === true ? [...flags, WATCH] : flags;
 }
 
 /** Options of every command. */
@@ -77,6 +91,13 @@ export const COMMON_FLAGS = [
   { name: "output", short: "o", value: "format", summary: "format of the answer", choices: FORMATS },
   { name: "json", summary: "the same as -o json; --json=<fields> also chooses the fields" },
   { name: "fields", value: "names", summary: "members to show, in this order, separated by commas" },
+  {
+    name: "zone",
+    value: "zone",
+    summary: "time zone of the times in tables, such as Europe/Oslo or +01:00; default: that of this machine",
+  },
+  { name: "no-pager", summary: "write long answers at once; without it, a terminal shows them with $PAGER or less" },
+  { name: "utc", summary: "the same as --zone UTC" },
 ] as const satisfies readonly FlagDeclaration[];
 
 /** Exit codes that every command may have. */

@@ -1,7 +1,14 @@
 import { Argument, Command, Option } from "commander";
 import { Call, type Words } from "./call.ts";
-import { COMMON_EXIT_CODES, COMMON_FLAGS, type CommandDeclaration, type FlagDeclaration } from "./declaration.ts";
+import {
+  COMMON_EXIT_CODES,
+  COMMON_FLAGS,
+  flagsOf,
+  type CommandDeclaration,
+  type FlagDeclaration,
+} from "./declaration.ts";
 import type { Shell } from "./shell.ts";
+import { watched } from "./watched.ts";
 
 /** Values of the options of every command. */
 export type CommonWords = Readonly<Partial<Record<(typeof COMMON_FLAGS)[number]["name"], string | true>>>;
@@ -42,8 +49,8 @@ function commandOf(declaration: CommandDeclaration, options: ProgramOptions): Co
     .summary(summary)
     .description(details === undefined ? `${summary}.` : `${summary}.\n\n${details}`);
   for (const argument of declaration.arguments ?? []) command.addArgument(argumentOf(argument));
-  for (const flag of declaration.flags ?? []) command.addOption(optionOf(flag));
-  const own = new Set(declaration.flags?.map((flag) => flag.name));
+  for (const flag of flagsOf(declaration)) command.addOption(optionOf(flag));
+  const own = new Set(flagsOf(declaration).map((flag) => flag.name));
   if (run !== undefined)
     for (const flag of COMMON) if (!own.has(flag.name)) command.addOption(optionOf(flag).hideHelp());
   if (exitCodes !== undefined) command.addHelpText("after", `\n${exitCodesText(exitCodes)}`);
@@ -55,7 +62,9 @@ function commandOf(declaration: CommandDeclaration, options: ProgramOptions): Co
   if ((declaration.commands ?? []).length > 0) command.enablePositionalOptions();
   return command.action(async () => {
     const words = wordsOf(command, declaration);
-    const code = await run(new Call(words, options.shell(commonWords(command, own))));
+    const call = new Call(words, options.shell(commonWords(command, own)));
+    const isWatched = declaration.isReading === true && call.optional("watch") !== undefined;
+    const code = await (isWatched ? watched(call, run) : run(call));
     if (code !== undefined) options.setExitCode(code);
   });
 }
@@ -84,12 +93,13 @@ function optionOf(flag: FlagDeclaration): Option {
 }
 
 /** Values of the arguments and options that the command declares. */
-function wordsOf(command: Command, { arguments: declared = [], flags = [] }: CommandDeclaration): Words {
+function wordsOf(command: Command, declaration: CommandDeclaration): Words {
+  const declared = declaration.arguments ?? [];
   const given = command.processedArgs as readonly (string | readonly string[] | undefined)[];
   const values: [string, Words[string]][] = declared.map(({ name }, at) => [name, given[at]]);
   return Object.fromEntries([
     ...values,
-    ...flags.map(({ name }): [string, Words[string]] => [name, valueOf(command, name)]),
+    ...flagsOf(declaration).map(({ name }): [string, Words[string]] => [name, valueOf(command, name)]),
   ]);
 }
 

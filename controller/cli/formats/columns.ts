@@ -2,12 +2,16 @@
 export interface Column {
   readonly name: string;
   readonly of: (row: Row) => unknown;
+  /** Member that it shows, if that has another name. */
+  readonly member?: string;
   /** True: only with `-o wide` and `-o csv`. */
   readonly isWide?: boolean;
   /** True: the terminal shows it whole, because it is typed again, as an id. */
   readonly isWhole?: boolean;
-  /** True: milliseconds since 1970, which tables show as a time. */
+  /** True: milliseconds since 1970, or a list of them. Tables show date and time; 0 is no time. */
   readonly isTime?: boolean;
+  /** True for a time: a table on a terminal shows how long ago it is. */
+  readonly isNear?: boolean;
 }
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -20,12 +24,9 @@ export interface View {
 }
 
 /** A column that shows the member of that name, or the one of another name under this heading. */
-export function column(
-  name: string,
-  options: Partial<Omit<Column, "name">> & { readonly member?: string } = {},
-): Column {
-  const { member = name, ...more } = options;
-  return { name, of: (row) => row[member], ...more };
+export function column(name: string, options: Partial<Omit<Column, "name">> = {}): Column {
+  const { member = name } = options;
+  return { name, of: (row) => row[member], ...options };
 }
 
 /** Members that name a row of a kind that has no view of its own, in the order of their worth. */

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
+import { timeZoneOf, UTC } from "../../../common/times/index.ts";
 import { column, type View } from "./columns.ts";
 import { paintFor, PLAIN } from "./paint.ts";
-import { rendered, type Format } from "./rendered.ts";
+import { rendered, type Format, type Rendering } from "./rendered.ts";
+import { distanceText } from "./times.ts";
 import { columnsOf } from "./width.ts";
 
 const VIEW: View = {
@@ -28,6 +30,46 @@ test("a list is a table with times, and the same in each other format", () => {
     `- host: web-1\n  seen: ${ROWS[0]?.seen}\n  note: "a, b"\n  tags:\n    - x\n    - "y"\n` +
       `- host: "yes"\n  seen: 0\n  note: "say \\"hi\\""\n  tags: []\n`,
   );
+});
+
+test("times are those of the reader's zone, and near ones tell how long ago they are on a terminal", () => {
+  const zone = timeZoneOf("Europe/Oslo");
+  const [inWinter, inSummer] = [Date.UTC(2026, 0, 2, 3, 4, 5, 6), Date.UTC(2026, 6, 2, 23)];
+  const rows = [{ seen: inWinter, ran: inSummer, n: inSummer, due: [inWinter, inSummer] }];
+  const view: View = {
+    name: "n",
+    columns: [
+      column("when", { member: "seen", isTime: true }),
+      column("ran", { isTime: true, isNear: true }),
+      column("n"),
+      column("due", { isTime: true }),
+    ],
+  };
+  const line = (more: Partial<Rendering>) =>
+    rendered(rows, { format: "table", paint: PLAIN, zone, ...more }, view)
+      .split("\n")[2]
+      ?.split(/ {2,}/);
+  const due = "2026-01-02T04:04:05.006+01:00, 2026-07-03T01:00:00+02:00";
+  const exact = ["2026-01-02T04:04:05.006+01:00", "2026-07-03T01:00:00+02:00", String(inSummer), due];
+  expect(line({})).toEqual(exact);
+  expect(line({ nowMs: inSummer + 3 * 60_000 })).toEqual(exact.with(1, "3 min ago"));
+  expect(line({ nowMs: inSummer + 3 * 60_000, format: "wide" })).toEqual(exact);
+  expect(line({ fields: ["seen"] })).toEqual(exact.slice(0, 1));
+  expect(rendered(rows, { format: "csv", paint: PLAIN, zone, nowMs: 0 }, view)).toContain(`${inWinter},${inSummer},`);
+  expect(rendered(rows[0], { format: "table", paint: PLAIN, zone }, view)).toContain(`seen  ${exact[0]}\n`);
+});
+
+test.each([
+  [0, "now"],
+  [59_999, "59 s ago"],
+  [-60_000, "in 1 min"],
+  [23 * 3_600_000, "23 h ago"],
+  [-2 * 86_400_000, "in 2 d"],
+  [100 * 86_400_000, "2025-09-24T00:00:00Z"],
+  [Number.NaN, "NaN"],
+])("a time %d ms ago is shown as %s", (agoMs, text) => {
+  const nowMs = Date.UTC(2026, 0, 2);
+  expect(distanceText(nowMs - agoMs, UTC, nowMs)).toBe(text);
 });
 
 test("fields choose members and their order; an unknown one is an error with the nearest", () => {
@@ -72,6 +114,12 @@ test("an id stays whole, and columns without room are named below the table", ()
     "(message: with -o wide)",
     "",
   ]);
+});
+
+test("the line of hidden columns fits, too: with their number if their names have no room", () => {
+  const row = { first: "a".repeat(20), second: "b".repeat(20), third: "c".repeat(20) };
+  const lines = rendered([row], { format: "table", width: 20, paint: PLAIN }).trimEnd().split("\n");
+  expect(lines.at(-1)).toBe("(1 more: -o wide)");
 });
 
 test.each(["table", "wide", "json", "yaml", "csv", "name"] as const)(

@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import type { TimeZone } from "../../../common/times/index.ts";
 import { suggestion } from "../../../common/text/nearest.ts";
 import { column, isRow, rowsOf, viewOf, type Column, type Row, type View } from "./columns.ts";
 import { csvOf } from "./csv.ts";
@@ -16,7 +17,13 @@ export interface Rendering {
   readonly fields?: readonly string[] | undefined;
   /** Columns of the terminal; `undefined`: the output is no terminal. */
   readonly width?: number | undefined;
+  /** True: the rows are a part of a list whose fields were checked. */
+  readonly isPart?: boolean;
   readonly paint: Paint;
+  /** Zone of the times of tables; absent: UTC. */
+  readonly zone?: TimeZone;
+  /** Present time, by which tables on a terminal show near times. */
+  readonly nowMs?: number;
 }
 
 /** A list of things, one thing, or a text, in the wanted format. Ends with a line break. */
@@ -35,8 +42,8 @@ interface Showing {
 }
 
 function renderedRows(rows: readonly Row[], answer: readonly unknown[], { rendering, view }: Showing): string {
-  const { format, fields, width, paint } = rendering;
-  if (fields && rows.length > 0) requireKnown(fields, rows);
+  const { format, fields, width, paint, zone, nowMs } = rendering;
+  if (fields && rows.length > 0 && rendering.isPart !== true) requireKnown(fields, rows);
   const chosen = fields ? rows.map((row) => only(row, fields)) : answer;
   if (format === "json") return `${printableJson(chosen, 2)}\n`;
   if (format === "yaml") return rows.length === 0 ? "[]\n" : yamlOf(chosen);
@@ -53,34 +60,41 @@ function renderedRows(rows: readonly Row[], answer: readonly unknown[], { render
       width !== undefined,
     );
   }
-  return table(rows, { columns: shown, width, isWide: format === "wide", paint });
+  const isWide = format === "wide";
+  return table(rows, { columns: shown, width, isWide, paint, zone, nowMs: isWide ? undefined : nowMs });
 }
 
 function renderedOne(row: Row, rendering: Rendering, view: View | undefined): string {
-  const { format, fields, width, paint } = rendering;
+  const { format, fields, width, paint, zone } = rendering;
   if (fields) requireKnown(fields, [row]);
   const chosen = fields ? only(row, fields) : row;
   if (format === "json") return `${printableJson(chosen, 2)}\n`;
   if (format === "yaml") return yamlOf(chosen);
   if (format === "csv") return renderedRows([row], [row], { rendering, view: undefined });
-  const times = new Set(view?.columns.flatMap(({ name, isTime }) => (isTime === true ? [name] : [])));
+  const times = new Set(view?.columns.flatMap(({ name, member = name, isTime }) => (isTime === true ? [member] : [])));
   const whole = viewOf([row], times);
   if (format === "name") return `${nameOf(row, view?.name ?? whole.name)}\n`;
   const columns = fields ? columnsFor(whole.columns, rendering) : whole.columns;
-  return sheet(row, { columns, width, isWide: format === "wide", paint });
+  return sheet(row, { columns, width, isWide: format === "wide", paint, zone });
 }
 
 /** The columns of a format: those of the fields, or those of the view. */
 function columnsFor(columns: readonly Column[], { fields, format }: Rendering): readonly Column[] {
-  if (fields) return fields.map((name) => columns.find((one) => one.name === name) ?? column(name));
+  if (fields) return fields.map((field) => columnOf(field, columns));
   return format === "table" ? columns.filter(({ isWide }) => isWide !== true) : columns;
+}
+
+function columnOf(field: string, columns: readonly Column[]): Column {
+  const found = columns.find(({ name }) => name === field) ?? columns.find(({ member }) => member === field);
+  return found === undefined ? column(field) : { ...found, name: field };
 }
 
 function only(row: Row, fields: readonly string[]): Row {
   return Object.fromEntries(fields.flatMap((name) => (Object.hasOwn(row, name) ? [[name, row[name]]] : [])));
 }
 
-function requireKnown(fields: readonly string[], rows: readonly Row[]): void {
+/** `AppError("invalid")` for a field that no row has. */
+export function requireKnown(fields: readonly string[], rows: readonly Row[]): void {
   const known = new Set(rows.flatMap((row) => Object.keys(row)));
   const unknown = fields.find((name) => !known.has(name));
   if (unknown === undefined) return;

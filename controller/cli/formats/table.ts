@@ -1,7 +1,9 @@
 import { CLI_CELL_MAX_COLUMNS, CLI_CELL_MIN_COLUMNS, CLI_WIDE_CELL_MAX_COLUMNS } from "../../../common/limits.ts";
 import type { Column, Row } from "./columns.ts";
+import { UTC, type TimeZone } from "../../../common/times/index.ts";
 import { printable } from "./printable.ts";
 import type { Paint } from "./paint.ts";
+import { distanceText, timeText } from "./times.ts";
 import { columnsOf, cutTo, padTo } from "./width.ts";
 
 export interface TableOptions {
@@ -11,6 +13,10 @@ export interface TableOptions {
   /** True: cells are hardly cut. */
   readonly isWide: boolean;
   readonly paint: Paint;
+  /** Zone of the shown times; absent: UTC. */
+  readonly zone?: TimeZone | undefined;
+  /** Present time, for times that are shown by their distance; absent: these are shown by date and time. */
+  readonly nowMs?: number | undefined;
 }
 
 const GAP = "  ";
@@ -19,11 +25,12 @@ const GAP = "  ";
  * Rows as a table with a heading. It fits the width if that is known, and each row is on a line of its own. Columns that
  * have no room are named below.
  */
-export function table(rows: readonly Row[], { columns, width, isWide, paint }: TableOptions): string {
+export function table(rows: readonly Row[], options: TableOptions): string {
+  const { columns, width, isWide, paint } = options;
   if (columns.length === 0 || rows.length === 0) return "no rows\n";
   const max = isWide ? CLI_WIDE_CELL_MAX_COLUMNS : (width ?? CLI_CELL_MAX_COLUMNS);
   const heading = columns.map(({ name }) => printable(name));
-  const cells = rows.map((row) => columns.map((column) => cutTo(cellOf(column, row), max)));
+  const cells = rows.map((row) => columns.map((column) => cutTo(cellOf(column, row, options), max)));
   const natural = heading.map((name, index) =>
     cells.reduce((widest, row) => Math.max(widest, columnsOf(row[index] ?? "")), columnsOf(name)),
   );
@@ -36,13 +43,20 @@ export function table(rows: readonly Row[], { columns, width, isWide, paint }: T
       .join(GAP)
       .trimEnd();
   const rule = widths.map((columns) => "-".repeat(columns)).join(GAP);
-  const hidden = heading.slice(widths.length).join(", ");
-  const rest = hidden === "" ? [] : [`(${hidden}: with -o wide)`];
+  const rest = hiddenLine(heading.slice(widths.length), width);
   return [line(heading, true), rule, ...cells.map((row) => line(row)), ...rest].map((text) => `${text}\n`).join("");
 }
 
+/** Names the columns that have no room, or their number if the names have none. */
+function hiddenLine(names: readonly string[], width = Infinity): readonly string[] {
+  if (names.length === 0) return [];
+  const named = `(${names.join(", ")}: with -o wide)`;
+  return [columnsOf(named) <= width ? named : cutTo(`(${names.length} more: -o wide)`, width)];
+}
+
 /** Names and values of one thing, a line for each. */
-export function sheet(row: Row, { columns, width, isWide, paint }: TableOptions): string {
+export function sheet(row: Row, options: TableOptions): string {
+  const { columns, width, isWide, paint } = options;
   const names = columns.map(({ name }) => printable(name));
   const widest = Math.max(0, ...names.map(columnsOf));
   const max =
@@ -51,7 +65,7 @@ export function sheet(row: Row, { columns, width, isWide, paint }: TableOptions)
       : Math.max(CLI_CELL_MIN_COLUMNS, width - widest - GAP.length);
   return columns
     .map((column, index) => {
-      const value = cutTo(cellOf(column, row), max);
+      const value = cutTo(cellOf(column, row, options), max);
       return `${paint.heading(padTo(names[index] ?? "", widest))}${GAP}${paint.value(value)}`.trimEnd() + "\n";
     })
     .join("");
@@ -91,10 +105,16 @@ function total(widths: readonly number[]): number {
   return widths.reduce((sum, columns) => sum + columns, GAP.length * (widths.length - 1));
 }
 
-function cellOf({ of, isTime }: Column, row: Row): string {
+type TimeOptions = Pick<TableOptions, "zone" | "nowMs">;
+
+function cellOf({ of, isTime, isNear }: Column, row: Row, options: TimeOptions): string {
   const value = of(row);
   if (value === undefined || value === null) return "";
-  if (isTime === true && typeof value === "number") return timeOf(value);
+  if (isTime === true && isTimes(value))
+    return [value]
+      .flat()
+      .map((timeMs) => timeOf(timeMs, isNear, options))
+      .join(", ");
   const text = typeof value === "string" ? value : (plainList(value) ?? JSON.stringify(value));
   // A long text is cut before it is searched.
   const beginning =
@@ -107,9 +127,11 @@ function plainList(value: unknown): string | undefined {
   return Array.isArray(value) && value.every((one) => typeof one === "string") ? value.join(", ") : undefined;
 }
 
-/** In UTC, without milliseconds that are 0. */
-function timeOf(timeMs: number): string {
+function isTimes(value: unknown): value is number | readonly number[] {
+  return typeof value === "number" || (Array.isArray(value) && value.every((one) => typeof one === "number"));
+}
+
+function timeOf(timeMs: number, isNear: boolean | undefined, { zone = UTC, nowMs }: TimeOptions): string {
   if (timeMs === 0) return "";
-  const time = new Date(timeMs);
-  return Number.isNaN(time.getTime()) ? String(timeMs) : time.toISOString().replace(".000Z", "Z");
+  return isNear === true && nowMs !== undefined ? distanceText(timeMs, zone, nowMs) : timeText(timeMs, zone);
 }

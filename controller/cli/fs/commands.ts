@@ -1,9 +1,12 @@
+import { tmpdir } from "node:os";
 import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration, FlagDeclaration } from "../declared/declaration.ts";
 import type { Shell } from "../declared/shell.ts";
 import { tenantOf } from "../contexts/access.ts";
 import { CANCELLED } from "../failure.ts";
 import { column, type View } from "../formats/columns.ts";
+import { editFile } from "./edit.ts";
+import { editorOf, runEditor } from "./editor.ts";
 import type { SyncResult } from "./execution.ts";
 import { direction } from "./places.ts";
 import { actionLines, isEventful, problemLines, ProgressLine, summary } from "./report.ts";
@@ -31,7 +34,7 @@ const LISTING: View = {
   columns: [
     { name: "name", of: ({ name, isdir }) => (isdir === true ? `${String(name)}/` : name) },
     { name: "bytes", of: ({ size, isdir }) => (isdir === true ? "" : size) },
-    { name: "changed", of: ({ mtime }) => new Date(Number(mtime)).toISOString() },
+    column("changed", { member: "mtime", isTime: true }),
     column("owner"),
     column("digest", { isWide: true }),
     column("revision", { isWide: true }),
@@ -73,6 +76,7 @@ export const FILE_COMMANDS: CommandDeclaration = {
     },
     {
       name: "ls",
+      isReading: true,
       summary: "list a folder; the root if no path is given",
       arguments: [{ name: "path", summary: "folder of the controller", isOptional: true }],
       flags: [SYSTEM],
@@ -85,6 +89,16 @@ export const FILE_COMMANDS: CommandDeclaration = {
       flags: [SYSTEM],
       run: async (call) =>
         showFile(call.text("path"), { ...(await optionsOf(call)), write: (bytes) => call.shell.write(bytes) }),
+    },
+    {
+      name: "edit",
+      summary: "change a file of the controller in your editor, or make a new one",
+      details:
+        "Opens a private copy in $VISUAL, $EDITOR or vi. It is written back if you changed it, and only over the version that you saw. If that fails, your copy is kept, and its name is shown.",
+      arguments: [{ name: "path", summary: "file of the controller" }],
+      flags: [SYSTEM],
+      examples: ["odp fs edit odp:/scripts/a.js", "EDITOR='code --wait' odp fs edit /scripts/a.js"],
+      run: edit,
     },
     {
       name: "cp",
@@ -136,6 +150,15 @@ async function copy(call: Call): Promise<number | void> {
   const places = { ...(await optionsOf(call)), nowMs: () => clock.nowMs(), platform };
   const copied = await copyFile(call.text("from"), call.text("to"), places);
   if (shell.format === "json") await shell.show(copied);
+}
+
+async function edit(call: Call): Promise<void> {
+  const { shell } = call;
+  const path = call.text("path");
+  const { environment } = shell;
+  const editor = (file: string) => shell.undisturbed(() => runEditor(editorOf(environment), file, environment));
+  const isWritten = await editFile(path, { ...(await optionsOf(call)), temporary: tmpdir(), editor });
+  shell.note(isWritten ? `${path} is written.` : `${path} was not changed.`);
 }
 
 async function optionsOf(call: Call) {

@@ -82,7 +82,7 @@ export class RemoteFolder implements Side {
 
   async write(
     path: string,
-    source: Source,
+    source: Pick<Source, "whole" | "pieces">,
     { wanted, signal }: { readonly wanted: Wanted; readonly signal: AbortSignal },
   ): Promise<Written> {
     const content = source.whole ?? source.pieces();

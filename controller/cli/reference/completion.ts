@@ -1,5 +1,6 @@
 import {
   COMMON_FLAGS,
+  flagsOf,
   type CommandDeclaration,
   type Completed,
   type FlagDeclaration,
@@ -24,10 +25,8 @@ export function completionOf(commands: readonly CommandDeclaration[], words: rea
   const place = placeOf(commands, words.slice(0, -1));
   const { flag, command, given } = place;
   if (flag?.value !== undefined) return valuesOf(flag, last);
-  const flags = [
-    ...(command?.flags ?? []),
-    ...COMMON.filter(({ name }) => !command?.flags?.some((own) => own.name === name)),
-  ];
+  const own = command === undefined ? [] : flagsOf(command);
+  const flags = [...own, ...COMMON.filter(({ name }) => !own.some((flag) => flag.name === name))];
   const [, name, start] = /^--([\w-]+)=(.*)$/.exec(last) ?? [];
   const assigned = flags.find((one) => one.name === name && one.value !== undefined);
   if (assigned !== undefined) {

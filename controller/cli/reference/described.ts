@@ -1,4 +1,9 @@
-import type { ArgumentDeclaration, CommandDeclaration, FlagDeclaration } from "../declared/declaration.ts";
+import {
+  flagsOf,
+  type ArgumentDeclaration,
+  type CommandDeclaration,
+  type FlagDeclaration,
+} from "../declared/declaration.ts";
 
 /** A command that can be run, with the words that call it. */
 export interface Described {
@@ -19,8 +24,9 @@ export function described(commands: readonly CommandDeclaration[], above = ""): 
   });
 }
 
-function usageOf(words: string, { arguments: declared = [], flags = [] }: CommandDeclaration): string {
-  const options = flags.map((flag) => `[${flagText(flag)}]`);
+function usageOf(words: string, declaration: CommandDeclaration): string {
+  const declared = declaration.arguments ?? [];
+  const options = flagsOf(declaration).map((flag) => `[${flagText(flag)}]`);
   return ["odp", words, ...options, ...declared.map(argumentText)].join(" ");
 }
 

@@ -1,6 +1,7 @@
 import {
   COMMON_EXIT_CODES,
   COMMON_FLAGS,
+  flagsOf,
   type CommandDeclaration,
   type FlagDeclaration,
 } from "../declared/declaration.ts";
@@ -14,19 +15,22 @@ const VARIABLES: Readonly<Record<string, string>> = {
   ODP_TOKEN: "API token, in place of user and password",
   ODP_CONTEXT: "name of the context",
   ODP_CONFIG_DIR: "folder of the file of contexts; default: ~/.config/odp",
+  PAGER: "program that shows long answers on a terminal; default: less -FRX; empty: none",
+  VISUAL: "editor of odp fs edit; default: $EDITOR, or vi",
+  TZ: "time zone of the times in tables",
   NO_COLOR: "no colours, if it is not empty",
 };
 
 /** The manual page, in the language of man(7). */
 export function manualPage(commands: readonly CommandDeclaration[], version: string): string {
   const sections = described(commands).flatMap(({ usage, declaration }) => {
-    const { summary, details, arguments: declared = [], flags = [], exitCodes = {} } = declaration;
+    const { summary, details, arguments: declared = [], exitCodes = {} } = declaration;
     return [
       `.SS ${quoted(usage)}`,
       text(`${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`),
       ...(details === undefined ? [] : [text(details)]),
       ...declared.flatMap((one) => item(argumentText(one), one.summary)),
-      ...flagItems(flags),
+      ...flagItems(flagsOf(declaration)),
       ...codeItems(exitCodes),
     ];
   });

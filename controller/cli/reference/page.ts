@@ -1,6 +1,7 @@
 import {
   COMMON_EXIT_CODES,
   COMMON_FLAGS,
+  flagsOf,
   type CommandDeclaration,
   type FlagDeclaration,
 } from "../declared/declaration.ts";
@@ -22,7 +23,7 @@ export function referencePage(commands: readonly CommandDeclaration[]): string {
 }
 
 function sectionOf({ words, usage, declaration }: Described): readonly string[] {
-  const { summary, details, arguments: declared = [], flags = [], exitCodes, examples = [] } = declaration;
+  const { summary, details, arguments: declared = [], exitCodes, examples = [] } = declaration;
   const argumentRows = declared.map((one) => `| \`${argumentText(one)}\` | ${escaped(one.summary)} |`);
   return [
     `## \`odp ${words}\``,
@@ -34,7 +35,7 @@ function sectionOf({ words, usage, declaration }: Described): readonly string[] 
     "```",
     "",
     ...(argumentRows.length === 0 ? [] : ["| Argument | |", "| --- | --- |", ...argumentRows, ""]),
-    ...flagTable(flags),
+    ...flagTable(flagsOf(declaration)),
     ...(exitCodes === undefined ? [] : codeTable(exitCodes)),
   ];
 }

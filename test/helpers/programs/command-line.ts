@@ -17,6 +17,11 @@ export interface RunOptions {
   readonly stdin?: string;
   /** Columns of a terminal; absent: the output is a pipe. */
   readonly columns?: number;
+  /** Lines of the terminal; default: 24. */
+  readonly rows?: number;
+  readonly pager?: (command: string, text: string) => Promise<boolean>;
+  /** Time zone of the machine. */
+  readonly zoneName?: string;
   /** Sends SIGINT once this is true of the output and of the errors so far. */
   readonly interruptAt?: (out: string, err: string) => boolean;
 }
@@ -38,13 +43,21 @@ export class TestCommandLine implements AsyncDisposable {
   }
 
   async run(words: readonly string[], options: RunOptions = {}): Promise<Ran> {
-    const { environment = {}, stdin = "", columns, interruptAt = () => false } = options;
+    const {
+      environment = {},
+      stdin = "",
+      columns,
+      rows = 24,
+      pager,
+      zoneName = "UTC",
+      interruptAt = () => false,
+    } = options;
     let [out, err] = ["", ""];
     const onInterrupt = new Set<() => void>();
     const told = (): void => {
       if (interruptAt(out, err)) for (const listener of [...onInterrupt]) listener();
     };
-    const terminal = columns === undefined ? {} : { isTTY: true, columns };
+    const terminal = columns === undefined ? {} : { isTTY: true, columns, rows };
     const code = await runCommandLine(words, {
       ...{ version: "1.2.3", environment, contexts: this.contexts, platform: process.platform },
       output: {
@@ -61,6 +74,8 @@ export class TestCommandLine implements AsyncDisposable {
       off: (_signal, listener) => onInterrupt.delete(listener),
       clock: realClock,
       random: { next: () => 0.5 },
+      pager,
+      zoneName: () => zoneName,
     });
     return { out, err, code };
   }

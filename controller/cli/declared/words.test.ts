@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import type { CommandDeclaration } from "./declaration.ts";
+import { expandedWords } from "./words.ts";
+
+const run = () => Promise.resolve();
+const COMMANDS: readonly CommandDeclaration[] = [
+  { name: "exec", summary: "", passesThrough: true, flags: [{ name: "timeout", value: "s", summary: "" }], run },
+  { name: "host", summary: "", commands: [{ name: "list", summary: "", isReading: true, run }] },
+  { name: "sync", summary: "", flags: [{ name: "watch", summary: "" }], run },
+];
+
+test.each([
+  ["host list --json=name,status", "host list --json --fields=name,status"],
+  ["--json=a host list", "--json --fields=a host list"],
+  ["host list --watch", "host list --watch=2"],
+  ["host list --watch -o csv", "host list --watch=2 -o csv"],
+  ["host list --watch=9", "host list --watch=9"],
+  ["sync --watch a b", "sync --watch a b"],
+  ["exec --timeout 5 web-1 top --watch --json=x", "exec --timeout 5 web-1 top --watch --json=x"],
+  ["--context exec host list --json=a", "--context exec host list --json --fields=a"],
+  ["host list -- --json=a", "host list -- --json=a"],
+  ["host list --fields --watch", "host list --fields --watch"],
+])("%s is %s", (words, expanded) => {
+  expect(expandedWords(words.split(" "), COMMANDS).join(" ")).toBe(expanded);
+});

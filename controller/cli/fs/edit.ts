@@ -1,0 +1,110 @@
+import { mkdtemp, open, readFile, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { isOdpError } from "../../../common/client/index.ts";
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { CLI_INPUT_MAX_BYTES } from "../../../common/limits.ts";
+import { remoteEntry } from "./places.ts";
+import { RemoteFolder } from "./remote.ts";
+import type { Wanted } from "./side.ts";
+import type { VerbOptions } from "./verbs.ts";
+
+export interface EditOptions extends VerbOptions {
+  /** Folder for temporary files. */
+  readonly temporary: string;
+  /** Opens a file in the editor of the user, and returns its exit code when it ends. */
+  readonly editor: (file: string) => Promise<number>;
+}
+
+/**
+ * Has the user change a file of the controller, or make it, in a private local copy. Writes it back only if it was
+ * changed, and only over the version that was read. The copy is kept and named if it holds changes that were not
+ * written. Returns false if nothing was changed.
+ */
+export async function editFile(path: string, options: EditOptions): Promise<boolean> {
+  const entry = remoteEntry(path);
+  const root = new RemoteFolder({ ...options, root: "" });
+  const before = await contentOf(root, entry, options.signal);
+  const folder = await mkdtemp(join(options.temporary, "odp-edit-"));
+  const file = join(folder, basename(entry));
+  let isKept = false;
+  try {
+    await writePrivate(file, before.content);
+    const code = await options.editor(file);
+    const content = await readFile(file).catch(missing(file));
+    isKept = !content.equals(before.content);
+    if (code !== 0)
+      throw new AppError("invalid", `The editor ended with ${code}, so nothing was written.${keptText(isKept, file)}`);
+    if (!isKept) return false;
+    await writeBack(root, { entry, file, content, wanted: before.wanted, signal: options.signal });
+    isKept = false;
+    return true;
+  } finally {
+    if (!isKept) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function missing(file: string): (error: NodeJS.ErrnoException) => never {
+  return (error) => {
+    if (error.code !== "ENOENT") throw error;
+    throw new AppError("not_found", `The editor removed ${file}, so nothing was written.`);
+  };
+}
+
+interface Before {
+  readonly content: Buffer;
+  readonly wanted: Wanted;
+}
+
+/** The file as it is at the controller; an empty one that must not exist if there is none. */
+async function contentOf(root: RemoteFolder, path: string, signal: AbortSignal): Promise<Before> {
+  const source = await root.open({ path, kind: "file", size: 0, version: "" }, signal);
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const piece of source.pieces()) {
+      bytes += piece.length;
+      if (bytes > CLI_INPUT_MAX_BYTES)
+        throw new AppError("too_large", `/${path} has more than ${CLI_INPUT_MAX_BYTES} bytes: use odp fs cp.`);
+      pieces.push(piece);
+    }
+  } catch (error) {
+    if (isOdpError(error, "not_found")) return { content: Buffer.alloc(0), wanted: { version: undefined } };
+    throw error;
+  }
+  return { content: Buffer.concat(pieces), wanted: { version: source.read().version } };
+}
+
+async function writePrivate(file: string, content: Buffer): Promise<void> {
+  const handle = await open(file, "wx", 0o600);
+  try {
+    await handle.writeFile(content);
+  } finally {
+    await handle.close();
+  }
+}
+
+interface Written {
+  readonly entry: string;
+  readonly file: string;
+  readonly content: Buffer;
+  readonly wanted: Wanted;
+  readonly signal: AbortSignal;
+}
+
+/** `AppError` with the name of the local file if the content was not written. */
+async function writeBack(root: RemoteFolder, { entry, file, content, wanted, signal }: Written): Promise<void> {
+  try {
+    await root.write(entry, { whole: new Uint8Array(content), pieces: noPieces }, { wanted, signal });
+  } catch (error) {
+    const code = isAppError(error) ? error.code : "internal";
+    const why = code === "stale" ? `/${entry} was changed meanwhile.` : errorText(error);
+    throw new AppError(code, `${why}${keptText(true, file)}`, { cause: error });
+  }
+}
+
+/** The content is given as a whole. */
+async function* noPieces(): AsyncGenerator<Uint8Array> {}
+
+function keptText(isKept: boolean, file: string): string {
+  return isKept ? ` Your version is kept in ${file}` : "";
+}

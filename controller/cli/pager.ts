@@ -1,0 +1,37 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const OPTIONS = "FRX";
+const DEFAULT = `less -${OPTIONS}`;
+/** Exit codes of a shell that could not start its command. */
+const NOT_STARTED: ReadonlySet<unknown> = new Set([126, 127]);
+
+/** The command line of `PAGER`, or the default; `undefined`: texts are not to be paged. */
+export function pagerOf({ PAGER, TERM }: Environment): string | undefined {
+  if (TERM === "dumb") return undefined;
+  const command = PAGER?.trim() ?? DEFAULT;
+  return command === "" || command === "cat" ? undefined : command;
+}
+
+/**
+ * Shows a text with a pager on the terminal of this process, and waits until the user ends it, which may be before its
+ * end. Returns false if the pager could not be started. `LESS` gets a default, so that colours are shown.
+ */
+export async function page(command: string, text: string, environment: Environment): Promise<boolean> {
+  const env = { LESS: OPTIONS, ...environment };
+  // Without a shell, nothing is told where less is not installed.
+  const shell = command !== DEFAULT;
+  const [program, words] = shell ? [command, []] : ["less", [`-${OPTIONS}`]];
+  const child = spawn(program, words, { shell, stdio: ["pipe", "inherit", "inherit"], env });
+  // A pager that has shown enough closes its input.
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(text);
+  try {
+    const [code] = await once(child, "close");
+    return !NOT_STARTED.has(code);
+  } catch {
+    return false;
+  }
+}

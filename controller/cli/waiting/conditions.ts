@@ -1,0 +1,160 @@
+import { isOdpError, type OdpClient } from "../../../common/client/index.ts";
+import { AppError } from "../../../common/errors.ts";
+import { CLI_RUNS_MAX } from "../../../common/limits.ts";
+import { counted } from "../../../common/text/counted.ts";
+
+/** State of a thing at one look. */
+export interface Look {
+  readonly isReached: boolean;
+  /** True if the state can no longer be reached. */
+  readonly isLost?: boolean;
+  /** Reason why it is not reached, for people. */
+  readonly text: string;
+}
+
+export interface Asking {
+  readonly client: Pick<OdpClient, "call">;
+  readonly signal: AbortSignal;
+  /** Hosts on which a depot has to be. */
+  readonly hosts: readonly string[];
+}
+
+type Condition = (name: string, asking: Asking) => Promise<Look>;
+
+/** States that can be waited for by kind; the first one is the default. */
+export const CONDITIONS: Readonly<Record<string, Readonly<Record<string, Condition>>>> = {
+  host: {
+    online: (name, asking) => hostLook(name, "online", asking),
+    offline: (name, asking) => hostLook(name, "offline", asking),
+  },
+  policy: { running: policyLook },
+  run: { ended: (runId, asking) => runLook(runId, false, asking), ok: (runId, asking) => runLook(runId, true, asking) },
+  deployment: {
+    ended: (depot, asking) => deploymentLook(depot, false, asking),
+    ok: (depot, asking) => deploymentLook(depot, true, asking),
+  },
+  depot: { present: depotLook },
+};
+
+async function hostLook(name: string, wanted: "online" | "offline", { client, signal }: Asking): Promise<Look> {
+  const found = await unlessMissing(client.call("getHostByName", { path: { name } }, { signal }));
+  return {
+    isReached: found?.status === wanted,
+    text: `${name} ${found === undefined ? "is unknown" : `is ${found.status}`}`,
+  };
+}
+
+/** A policy runs when the agents of all its hosts say so. */
+async function policyLook(name: string, { client, signal }: Asking): Promise<Look> {
+  const policy = await unlessMissing(client.call("getMonitoringPolicyByName", { path: { name } }, { signal }));
+  if (policy === undefined) return { isReached: false, text: `there is no policy ${name}` };
+  const path = policy.class.replace(/[^/]+$/, "policystate");
+  const mql = `select host, state, wanted, message from ${path} where policy = ? order by host limit -1`;
+  const body = { mql, values: [name] };
+  const known = await client.call("postMxobjectMql", { body }, { signal, isRepeatable: true });
+  const states = known.filter(({ wanted }) => wanted === true);
+  if (states.length === 0) return { isReached: false, text: `${name} is on no host` };
+  const others = states
+    .filter(({ state }) => state !== "running")
+    .map(({ host, state, message }) => `${String(host)}: ${String(state)}${message ? ` (${String(message)})` : ""}`);
+  return { isReached: others.length === 0, text: `${name} does not run on ${few(others)}` };
+}
+
+/** A run ends on each host by itself; a host that is not recorded yet has not ended. */
+async function runLook(runId: string, isOkWanted: boolean, asking: Asking): Promise<Look> {
+  // The jobs of the platform are in every tenant.
+  const [job] = await asking.client.call("getJob", {}, { signal: asking.signal });
+  if (job === undefined) throw new AppError("denied", "You see no job, so you see no runs.");
+  const path = job.class.replace(/[^/]+$/, "jobrun");
+  const rows = await selected(asking, `select host, status from ${path} where runid = ? limit ${CLI_RUNS_MAX}`, runId);
+  if (rows.length === 0) return { isReached: false, text: `there is no run ${runId}` };
+  const running = rows.filter(({ state }) => state === "running");
+  if (running.length > 0)
+    return { isReached: false, text: `${runId} goes on on ${few(running.map(({ host }) => host))}` };
+  return ended(rows, isOkWanted);
+}
+
+/** The newest deployment of the depot on each host. */
+async function deploymentLook(text: string, isOkWanted: boolean, asking: Asking): Promise<Look> {
+  const { name, version } = versionIn(text);
+  const { client, signal } = asking;
+  const depot = await unlessMissing(client.call("getMonitoringDepotByName", { path: { name } }, { signal }));
+  if (depot === undefined) return { isReached: false, text: `there is no depot ${name}` };
+  const path = depot.class.replace(/[^/]+$/, "deployment");
+  const mql = `select host, state, version from ${path} where depot = ? order by vtime desc limit ${CLI_RUNS_MAX}`;
+  const newest = new Map<string, Ended>();
+  for (const row of await selected(asking, mql, name))
+    if (!newest.has(row.host) && (version === "" || row.version === version)) newest.set(row.host, row);
+  const missing = asking.hosts.filter((host) => !newest.has(host));
+  if (missing.length > 0) return { isReached: false, text: `${text} was not deployed yet to ${few(missing)}` };
+  const wanted =
+    asking.hosts.length === 0 ? [...newest.values()] : asking.hosts.flatMap((host) => newest.get(host) ?? []);
+  if (wanted.length === 0) return { isReached: false, text: `${text} was not deployed yet` };
+  return ended(wanted, isOkWanted);
+}
+
+/** A depot is at the controller, and on each of the hosts that are given. */
+async function depotLook(text: string, { client, signal, hosts }: Asking): Promise<Look> {
+  const { name, version } = versionIn(text);
+  const request = { path: { name }, ...(version !== "" && { query: { version } }) };
+  const depot = await unlessMissing(client.call("getMonitoringDepotByName", request, { signal }));
+  if (depot === undefined) return { isReached: false, text: `there is no depot ${text}` };
+  const known = hosts.length === 0 ? [] : await client.call("getHost", {}, { signal });
+  const missing = hosts.filter((host) => {
+    const has = known.find((one) => one.host === host)?.depot[name];
+    return has === undefined || (version !== "" && !versionsOf(has).includes(version));
+  });
+  return { isReached: missing.length === 0, text: `${text} is not on ${few(missing)}` };
+}
+
+interface Ended {
+  readonly host: string;
+  readonly state: string;
+  readonly version: string;
+}
+
+function ended(rows: readonly Ended[], isOkWanted: boolean): Look {
+  const others = rows.filter(({ state }) => state !== "ok").map(({ host, state }) => `${host}: ${state}`);
+  const isReached = !isOkWanted || others.length === 0;
+  return { isReached, isLost: !isReached, text: `it ended with ${few(others)}` };
+}
+
+async function selected({ client, signal }: Asking, mql: string, value: string): Promise<readonly Ended[]> {
+  const body = { mql, values: [value] };
+  const rows = await client.call("postMxobjectMql", { body }, { signal, isRepeatable: true });
+  return rows.map((row) => ({
+    host: String(row["host"]),
+    state: String(row["state"] ?? row["status"]),
+    version: String(row["version"] ?? ""),
+  }));
+}
+
+function versionIn(text: string): { readonly name: string; readonly version: string } {
+  const at = text.lastIndexOf("@");
+  return at < 1 ? { name: text, version: "" } : { name: text.slice(0, at), version: text.slice(at + 1) };
+}
+
+/** Versions in the JSON text of `[{version}]`. */
+function versionsOf(text: string): readonly string[] {
+  try {
+    return (JSON.parse(text) as readonly { readonly version: string }[]).map(({ version }) => version);
+  } catch {
+    return [];
+  }
+}
+
+const SHOWN = 5;
+
+function few(names: readonly string[]): string {
+  const rest = names.length - SHOWN;
+  return `${names.slice(0, SHOWN).join("; ")}${rest > 0 ? `; and ${counted(rest, "other")}` : ""}`;
+}
+
+async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (isOdpError(error, "not_found")) return undefined;
+    throw error;
+  }
+}
