@@ -11,15 +11,17 @@ import { ProcessShell, type ProcessParts } from "./shell.ts";
 export async function runCommandLine(words: readonly string[], parts: ProcessParts): Promise<number> {
   const { version, stdout, stderr, environment } = parts;
   let exitCode = 0;
+  const given = expandedWords(words, COMMANDS);
   const program = programOf({
     version,
     commands: COMMANDS,
+    words: given,
     shell: (common) => new ProcessShell(parts, common),
     setExitCode: (code) => (exitCode = code),
     told: { writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(text) },
   });
   try {
-    await program.parseAsync(expandedWords(words, COMMANDS), { from: "user" });
+    await program.parseAsync(given, { from: "user" });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;

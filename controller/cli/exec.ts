@@ -1,7 +1,6 @@
 import type { OdpClient, RequestOf } from "../../common/client/index.ts";
 import { errorText } from "../../common/errors.ts";
 import { CLIENT_WAIT_MAX_MS } from "../../common/limits.ts";
-import { isExpression } from "../../common/targets/index.ts";
 import { printableLines } from "./formats/printable.ts";
 import { HostLines, type Stream, type Write } from "./host-lines.ts";
 import { exitCodeOf, FAILED, failuresOf, recapOf, type HostEnd } from "./run-ends.ts";
@@ -62,7 +61,9 @@ interface End {
  * Runs a command on a host, passes on what it writes as it comes, and answers the exit code of the call. On hosts of a
  * list or of an expression, each line is behind the name of its host, and a recap follows.
  */
-export function exec({ host, command, timeoutSeconds, input, ...following }: ExecOptions): Promise<number> {
+export async function exec({ host, command, timeoutSeconds, input, ...following }: ExecOptions): Promise<number> {
+  // Loaded when needed, as it brings the parser of MQL: other commands start faster.
+  const { isExpression } = await import("../../common/targets/index.ts");
   const isOne = !host.includes(",") && !isExpression(host);
   const param = JSON.stringify({
     cmd: lineOf(command),

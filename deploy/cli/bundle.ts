@@ -11,6 +11,9 @@ export const COMMAND_LINE: BuildOptions = {
   platform: "node",
   target: "node20.19",
   format: "esm",
+  // A smaller file starts faster. Names stay, for traces of the stack.
+  minifySyntax: true,
+  minifyWhitespace: true,
   legalComments: "none",
   logLevel: "warning",
   banner: { js: `#!/usr/bin/env node\n${REQUIRE}` },

@@ -13,7 +13,7 @@ const folder = resolve(process.argv[2] ?? ".builds/cli");
 const NAME = "odp-cli";
 
 await emptyPackage(folder, NAME);
-await build({ ...COMMAND_LINE, outdir: folder, minifySyntax: true, minifyWhitespace: true });
+await build({ ...COMMAND_LINE, outdir: folder });
 await chmod(join(folder, "odp.js"), 0o755);
 await describe();
 const { file, bytes } = await packedFile(folder);

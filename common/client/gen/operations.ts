@@ -1733,7 +1733,7 @@ export interface Operations {
   getClusterInfo: {
     request: Record<string, never>;
     message: {
-      /** Nodes of Cassandra; empty for the embedded store. */
+      /** Nodes of Cassandra; for the embedded store one whose hostid is `embedded`. */
       datastore: {
         /** Data centre of the node. */
         datacenter: string;

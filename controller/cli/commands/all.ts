@@ -3,6 +3,7 @@ import type { CommandDeclaration } from "../declared/declaration.ts";
 import { DOCTOR_COMMAND } from "./doctor.ts";
 import { FILE_COMMANDS } from "../fs/commands.ts";
 import { completionCommands } from "../reference/commands.ts";
+import { CLUSTER_COMMAND } from "./cluster.ts";
 import { DEPOT_COMMANDS } from "./depots.ts";
 import { EXPORT_COMMANDS } from "./exports.ts";
 import { GROUP_COMMANDS } from "./groups.ts";
@@ -45,6 +46,7 @@ export const COMMANDS: readonly CommandDeclaration[] = [
   GROUP_COMMANDS,
   PERMISSION_COMMANDS,
   TENANT_COMMANDS,
+  CLUSTER_COMMAND,
   ...UPKEEP_COMMANDS,
   KEY_COMMANDS,
   ...completionCommands(() => COMMANDS),

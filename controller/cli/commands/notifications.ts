@@ -1,4 +1,3 @@
-import WebSocket from "ws";
 import { OdpClient, type FrameOf, type Socket } from "../../../common/client/index.ts";
 import { isAppError } from "../../../common/errors.ts";
 import { CLI_RECONNECT_MS } from "../../../common/limits.ts";
@@ -73,6 +72,8 @@ function textOf({ source, title, msg }: Frame, nowMs: number): string {
 /** A client with WebSockets, which Node 20 does not have. */
 async function socketClient(shell: Shell, onOpen: () => void): Promise<OdpClient> {
   const { url, credentials } = await shell.access();
+  // Loaded when needed: other commands start faster.
+  const { default: WebSocket } = await import("ws");
   const openSocket = (address: string, headers: Readonly<Record<string, string>>): Socket =>
     new WebSocket(address, { headers }).once("open", onOpen) as Socket;
   return new OdpClient({ url, openSocket, ...credentials });

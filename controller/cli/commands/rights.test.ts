@@ -35,6 +35,10 @@ test("a user is added with a password from the standard input, changed, moved an
   expect((await odp("user list -o name")).out).not.toContain("ana\n");
 });
 
+test("odp cluster shows the nodes of the store", async () => {
+  expect(await commands.json("cluster")).toMatchObject([{ hostid: "embedded", isup: true }]);
+});
+
 test("one's own password takes the present one as well", async () => {
   const { odp } = commands;
   await odp("user add kim --password-stdin --administrator yes", { stdin: "kestrel over oslo" });

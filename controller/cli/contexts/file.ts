@@ -1,27 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Type, type Static } from "typebox";
-import { Check } from "typebox/value";
 import { AppError } from "../../../common/errors.ts";
 import { CLI_CONTEXTS_MAX_BYTES } from "../../../common/limits.ts";
 import { suggestion } from "../../../common/text/nearest.ts";
-
-const StoredContext = Type.Object({
-  url: Type.String(),
-  /** `<tenant>.<user>` */
-  user: Type.String(),
-  session: Type.Optional(Type.String()),
-  token: Type.Optional(Type.String()),
-});
-const StoredContexts = Type.Object({
-  format: Type.Literal(1),
-  current: Type.Optional(Type.String()),
-  contexts: Type.Record(Type.String(), StoredContext),
-});
+import type { StoredContext } from "./stored.ts";
 
 /** A controller with a user who is signed in there, by a session or a token. */
-export type Context = Readonly<Static<typeof StoredContext>>;
+export type Context = Readonly<StoredContext>;
 
 export interface Contexts {
   /** Name of the one that commands use. */
@@ -63,7 +49,9 @@ export class ContextFile {
     } catch {
       throw this.#damaged();
     }
-    if (!Check(StoredContexts, value)) throw this.#damaged();
+    // Loaded when needed: a command without contexts starts faster.
+    const { isStored } = await import("./stored.ts");
+    if (!isStored(value)) throw this.#damaged();
     return { current: value.current, contexts: value.contexts };
   }
 

@@ -16,6 +16,8 @@ export type CommonWords = Readonly<Partial<Record<(typeof COMMON_FLAGS)[number][
 export interface ProgramOptions {
   readonly version: string;
   readonly commands: readonly CommandDeclaration[];
+  /** The words behind `odp`. Commands that they do not name are added by name alone, which takes most of a start. */
+  readonly words: readonly string[];
   /** Makes what a command uses, once its common options are known. */
   readonly shell: (common: CommonWords) => Shell;
   readonly setExitCode: (code: number) => void;
@@ -36,9 +38,21 @@ export function programOf(options: ProgramOptions): Command {
     .enablePositionalOptions();
   for (const flag of COMMON) program.addOption(optionOf(flag));
   program.showSuggestionAfterError().addHelpText("after", `\n${exitCodesText(COMMON_EXIT_CODES)}`);
-  for (const declaration of options.commands)
-    program.addCommand(commandOf(declaration, options), { hidden: declaration.isHidden === true });
+  const isNamed = namedBy(options);
+  for (const declaration of options.commands) {
+    const command = isNamed(declaration) ? commandOf(declaration, options) : new Command(declaration.name);
+    program.addCommand(command, { hidden: declaration.isHidden === true });
+  }
   return program;
+}
+
+/** True for commands that the words may run or describe. All of them if the words ask for the help of the program. */
+function namedBy({ commands, words }: ProgramOptions): (declaration: CommandDeclaration) => boolean {
+  const first = words.findIndex((word) => commands.some(({ name }) => name === word));
+  const isHelp = words.slice(0, first).some((word) => word === "--help" || word === "-h");
+  if (first === -1 || isHelp) return () => true;
+  const given = new Set(words);
+  return ({ name }) => given.has(name);
 }
 
 function commandOf(declaration: CommandDeclaration, options: ProgramOptions): Command {

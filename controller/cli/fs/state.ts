@@ -2,24 +2,11 @@ import { createHash, randomBytes } from "node:crypto";
 import { open, readFile, rename, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { Type, type Static } from "typebox";
-import { Check } from "typebox/value";
 import { AppError } from "../../../common/errors.ts";
 import { FILE_SYNC_STATE_MAX_BYTES } from "../../../common/limits.ts";
 import { OWN_PREFIX } from "./excluded.ts";
 import type { Base, BaseFile } from "./plan.ts";
-
-const FORMAT = 1;
-
-const StoredState = Type.Object({
-  format: Type.Literal(FORMAT),
-  target: Type.String(),
-  files: Type.Array(
-    Type.Object({ path: Type.String(), digest: Type.String(), revision: Type.String(), local: Type.String() }),
-  ),
-  folders: Type.Array(Type.String()),
-  sent: Type.Optional(Type.Array(Type.Object({ path: Type.String(), digest: Type.String() }))),
-});
+import type { StoredState } from "./stored.ts";
 
 /** The common entries before the first sync: none. */
 export const NO_BASE: Base = {
@@ -61,8 +48,8 @@ export class SyncState {
 
   /** Replaces the file as a whole, unless it says the same already. */
   async save({ files, folders, sent }: Base): Promise<void> {
-    const value: Static<typeof StoredState> = {
-      format: FORMAT,
+    const value: StoredState = {
+      format: 1,
       target: this.#target,
       files: [...files].sort(byPath).map(([path, file]) => ({ path, ...file })),
       folders: [...folders].sort(),
@@ -129,14 +116,16 @@ export class SyncState {
     }
   }
 
-  #parsed(text: string): Base {
+  async #parsed(text: string): Promise<Base> {
     let value: unknown;
     try {
       value = JSON.parse(text);
     } catch {
       throw this.#damaged();
     }
-    if (!Check(StoredState, value) || value.target !== this.#target) throw this.#damaged();
+    // Loaded when needed: other commands start faster.
+    const { isStored } = await import("./stored.ts");
+    if (!isStored(value) || value.target !== this.#target) throw this.#damaged();
     return {
       files: new Map(value.files.map(({ path, ...file }) => [path, file])),
       folders: new Set(value.folders),
