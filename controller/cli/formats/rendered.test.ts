@@ -72,6 +72,18 @@ test.each([
   expect(distanceText(nowMs - agoMs, UTC, nowMs)).toBe(text);
 });
 
+test("a field may be a heading of the table, which shows another member", () => {
+  const view: View = {
+    name: "runid",
+    columns: [column("run", { member: "runid" }), column("up", { of: () => "yes" })],
+  };
+  const rows = [{ runid: "r1", isup: true }];
+  const of = (format: Format) => rendered(rows, { format, fields: ["up", "run", "runid"], paint: PLAIN }, view);
+  expect(of("csv")).toBe("up,run,runid\nyes,r1,r1\n");
+  expect(JSON.parse(of("json"))).toEqual([{ up: "yes", run: "r1", runid: "r1" }]);
+  expect(JSON.parse(rendered(rows[0], { format: "json", fields: ["run"], paint: PLAIN }, view))).toEqual({ run: "r1" });
+});
+
 test("fields choose members and their order; an unknown one is an error with the nearest", () => {
   expect(shown("table", { fields: ["tags", "host"] })).toBe("tags  host\n----  -----\nx, y  web-1\n      yes\n");
   expect(JSON.parse(shown("json", { fields: ["host"] }))).toEqual([{ host: "web-1" }, { host: "yes" }]);

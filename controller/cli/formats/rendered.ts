@@ -43,8 +43,9 @@ interface Showing {
 
 function renderedRows(rows: readonly Row[], answer: readonly unknown[], { rendering, view }: Showing): string {
   const { format, fields, width, paint, zone, nowMs } = rendering;
-  if (fields && rows.length > 0 && rendering.isPart !== true) requireKnown(fields, rows);
-  const chosen = fields ? rows.map((row) => only(row, fields)) : answer;
+  const headings = view?.columns ?? [];
+  if (fields && rows.length > 0 && rendering.isPart !== true) requireKnown(fields, rows, headings);
+  const chosen = fields ? rows.map((row) => only(row, fields, headings)) : answer;
   if (format === "json") return `${printableJson(chosen, 2)}\n`;
   if (format === "yaml") return rows.length === 0 ? "[]\n" : yamlOf(chosen);
   const { columns, name } = view ?? viewOf(rows);
@@ -66,15 +67,16 @@ function renderedRows(rows: readonly Row[], answer: readonly unknown[], { render
 
 function renderedOne(row: Row, rendering: Rendering, view: View | undefined): string {
   const { format, fields, width, paint, zone } = rendering;
-  if (fields) requireKnown(fields, [row]);
-  const chosen = fields ? only(row, fields) : row;
+  const headings = view?.columns ?? [];
+  if (fields) requireKnown(fields, [row], headings);
+  const chosen = fields ? only(row, fields, headings) : row;
   if (format === "json") return `${printableJson(chosen, 2)}\n`;
   if (format === "yaml") return yamlOf(chosen);
   if (format === "csv") return renderedRows([row], [row], { rendering, view: undefined });
   const times = new Set(view?.columns.flatMap(({ name, member = name, isTime }) => (isTime === true ? [member] : [])));
   const whole = viewOf([row], times);
   if (format === "name") return `${nameOf(row, view?.name ?? whole.name)}\n`;
-  const columns = fields ? columnsFor(whole.columns, rendering) : whole.columns;
+  const columns = fields ? columnsFor([...headings, ...whole.columns], rendering) : whole.columns;
   return sheet(row, { columns, width, isWide: format === "wide", paint, zone });
 }
 
@@ -89,13 +91,20 @@ function columnOf(field: string, columns: readonly Column[]): Column {
   return found === undefined ? column(field) : { ...found, name: field };
 }
 
-function only(row: Row, fields: readonly string[]): Row {
-  return Object.fromEntries(fields.flatMap((name) => (Object.hasOwn(row, name) ? [[name, row[name]]] : [])));
+/** The fields of a row: members by their names, or columns by their headings. */
+function only(row: Row, fields: readonly string[], headings: readonly Column[]): Row {
+  return Object.fromEntries(
+    fields.flatMap((field) => {
+      if (Object.hasOwn(row, field)) return [[field, row[field]]];
+      const heading = headings.find(({ name }) => name === field);
+      return heading === undefined ? [] : [[field, heading.of(row)]];
+    }),
+  );
 }
 
-/** `AppError("invalid")` for a field that no row has. */
-export function requireKnown(fields: readonly string[], rows: readonly Row[]): void {
-  const known = new Set(rows.flatMap((row) => Object.keys(row)));
+/** `AppError("invalid")` for a field that is neither a member of a row nor a heading. */
+export function requireKnown(fields: readonly string[], rows: readonly Row[], headings: readonly Column[] = []): void {
+  const known = new Set([...rows.flatMap((row) => Object.keys(row)), ...headings.map(({ name }) => name)]);
   const unknown = fields.find((name) => !known.has(name));
   if (unknown === undefined) return;
   const members = [...known].sort().join(", ");
