@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { createServer, type Socket } from "node:net";
 import { once } from "node:events";
 import ssh2 from "ssh2";
@@ -5,7 +6,7 @@ import { fingerprintOf } from "../../../controller/areas/hosts/ssh/connection.ts
 
 /** A server that answers every command in a single TCP packet: its start, its output and its end. */
 export async function quickSshServer(code: number) {
-  const { private: hostKey, public: publicKey } = ssh2.utils.generateKeyPairSync("ed25519");
+  const { hostKey, publicKey } = newHostKey();
   const sockets: Socket[] = [];
   const ssh = new ssh2.Server({ hostKeys: [hostKey] }, (client) => {
     const socket = sockets.at(-1);
@@ -33,11 +34,20 @@ export async function quickSshServer(code: number) {
   if (address === null || typeof address === "string") throw new Error("no port");
   return {
     port: address.port,
-    fingerprint: fingerprintOf(Buffer.from(publicKey.split(" ")[1] ?? "", "base64")),
+    fingerprint: fingerprintOf(publicKey),
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy();
       server.close();
       await once(server, "close");
     },
   };
+}
+
+/** By Node's own generator: one of 256 Ed25519 keys of ssh2 1.17 cannot be read (its issue 1513). */
+function newHostKey(): { readonly hostKey: string; readonly publicKey: Buffer } {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const hostKey = privateKey.export({ type: "sec1", format: "pem" }).toString();
+  const parsed = ssh2.utils.parseKey(hostKey);
+  if (parsed instanceof Error) throw parsed;
+  return { hostKey, publicKey: parsed.getPublicSSH() };
 }
