@@ -18,7 +18,9 @@ export const LostTenant = Type.Object({
 });
 
 export const ClusterInfoOutput = Type.Object({
-  datastore: Type.Array(DataNode, { description: "Nodes of Cassandra; for the embedded store one whose hostid is `embedded`" }),
+  datastore: Type.Array(DataNode, {
+    description: "Nodes of Cassandra; for the embedded store one whose hostid is `embedded`",
+  }),
   lost: Type.Optional(
     Type.Array(LostTenant, { description: "Tenants whose keyspace is gone; told to the first tenant only" }),
   ),

@@ -1,4 +1,5 @@
 import { MANUAL_HITS_MAX, MANUAL_QUERY_MAX_CHARACTERS, MANUAL_QUERY_MAX_WORDS } from "../limits/manual.ts";
+import { beginningOf } from "../text/cut.ts";
 
 /**
  * Search in the manual, by the controller and by the script of its pages: both find the same sections in the same order.
@@ -48,7 +49,10 @@ export function wordsOf(text: string): readonly string[] {
  * Empty for a query without words.
  */
 export function searchManual({ sections, words }: ManualIndex, query: string): readonly Section[] {
-  const sought = [...new Set(namesIn(query.slice(0, MANUAL_QUERY_MAX_CHARACTERS)))].slice(0, MANUAL_QUERY_MAX_WORDS);
+  const sought = [...new Set(namesIn(beginningOf(query, MANUAL_QUERY_MAX_CHARACTERS)))].slice(
+    0,
+    MANUAL_QUERY_MAX_WORDS,
+  );
   const [first, ...others] = sought.map((word) => weightsOf(words, word));
   if (first === undefined) return [];
   const found = [...first].flatMap(([section, weight]) => {

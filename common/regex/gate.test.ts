@@ -12,6 +12,7 @@ const OWN_TEXTS: Readonly<Record<string, string>> = {
   "controller/areas/rules/grok/trial.ts": "the match of a grok, which the gate compiled",
   "controller/areas/rules/parsing/parsers.ts": "the match of a grok, which the gate compiled",
   "controller/areas/rules/grok/patterns.ts": "the match of a grok, which the gate compiled",
+  "controller/cli/doctor/redaction.ts": "names of secrets, which the program chooses",
   "common/text/markup.ts": "names of attributes, which the program chooses",
 };
 

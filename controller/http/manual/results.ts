@@ -2,12 +2,13 @@ import { MANUAL_HITS_MAX, MANUAL_QUERY_MAX_CHARACTERS } from "../../../common/li
 import { searchManual, type Section } from "../../../common/manual/search.ts";
 import { QUERY_MARK, RESULTS_MARK } from "../../../common/manual/marks.ts";
 import { counted } from "../../../common/text/counted.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import { escapeHtml } from "../../../common/text/html.ts";
 import type { Manual } from "./files.ts";
 
 /** The page that answers a search. At most `MANUAL_QUERY_MAX_CHARACTERS` of the query are read. */
 export function resultsPage({ index, searchPage }: Manual, query: string): string {
-  const read = query.slice(0, MANUAL_QUERY_MAX_CHARACTERS);
+  const read = beginningOf(query, MANUAL_QUERY_MAX_CHARACTERS);
   const found = searchManual(index, read);
   // A function, because `$` in a text would be a pattern of `replace`.
   return searchPage.replace(RESULTS_MARK, () => resultsOf(read, found)).replace(QUERY_MARK, () => escapeHtml(read));
