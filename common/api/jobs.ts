@@ -61,7 +61,7 @@ const members = {
     Type.String({
       maxLength: SCHEDULE_TEXT_MAX_CHARACTERS,
       description:
-        "[cron] with five or six fields, every 30s|5m|2h|1d, or at <time>; then, each after ;: tz=<zone> missed=skip|last|all overlap=skip|queue|allow jitter=<duration>",
+        "[cron] with five or six fields, @hourly|@daily|@weekly|@monthly|@yearly, every 30s|5m|2h|1d, or at <time>; then, each with a ; before it, tz=<zone>; missed=skip|last|all; overlap=skip|queue|allow; jitter=<duration>",
     }),
   ),
   algorithm: Type.Optional(

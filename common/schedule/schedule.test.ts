@@ -19,6 +19,16 @@ describe("times of", () => {
       expect(from(text, "2026-03-01T00:00:00Z")).toEqual(due);
   });
 
+  test("words of crontabs, in the zone of the schedule", () => {
+    const after = "2026-02-11T10:30:00Z";
+    expect(from("@hourly", after, 1)).toEqual(["2026-02-11T11:00:00Z"]);
+    expect(from("@daily; tz=Europe/Berlin", after, 1)).toEqual(["2026-02-11T23:00:00Z"]);
+    expect(from("cron @midnight", after, 1)).toEqual(["2026-02-12T00:00:00Z"]);
+    expect(from("@weekly", after, 1)).toEqual(["2026-02-15T00:00:00Z"]);
+    expect(from("@monthly", after, 1)).toEqual(["2026-03-01T00:00:00Z"]);
+    for (const yearly of ["@yearly", "@annually"]) expect(from(yearly, after, 1)).toEqual(["2027-01-01T00:00:00Z"]);
+  });
+
   test("n/m, which counts from n", () => {
     expect(from("5/20 * * * *", "2026-03-01T00:00:00Z", 4)).toEqual([
       "2026-03-01T00:05:00Z",
@@ -132,7 +142,9 @@ test("options are read in any order; what is not said is the default", () => {
 test.each([
   ["* * * *", "five or six fields"],
   ["* * * * * * *", "five or six fields"],
-  ["@daily", "five or six fields"],
+  ["@often", "five or six fields"],
+  ["0 6 * * * tz=UTC", "a ; before it, so also tz="],
+  ["every 1m; tz=UTC missed=last", "a ; before it, so also missed="],
   ["cron", "five or six fields"],
   ["60 * * * *", "60"],
   ["*/0 * * * *", "stepping"],

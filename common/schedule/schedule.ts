@@ -29,11 +29,23 @@ export interface Schedule {
 
 const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 const OPTIONS = ["tz", "missed", "overlap", "jitter"] as const;
+/** An option without the `;` before it. */
+const UNSEPARATED = /\s(tz|missed|overlap|jitter)\s*=/;
+/** Words of crontabs for usual times. */
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ["@hourly", "0 * * * *"],
+  ["@daily", "0 0 * * *"],
+  ["@midnight", "0 0 * * *"],
+  ["@weekly", "0 0 * * 0"],
+  ["@monthly", "0 0 1 * *"],
+  ["@yearly", "0 0 1 1 *"],
+  ["@annually", "0 0 1 1 *"],
+]);
 type Options = Partial<Record<(typeof OPTIONS)[number], string>>;
 
 /**
- * Parses a schedule: `[cron] <five or six fields>`, `every <n>s|m|h|d` (counted from 1970) or `at <time>`. Options may
- * follow, each after a `;`: `tz=<zone>` (default: `zone`), `missed=skip|last|all` (default: `last`),
+ * Parses a schedule: `[cron] <five or six fields>`, `@daily` and the like, `every <n>s|m|h|d` (counted from 1970) or
+ * `at <time>`. Options may follow, each after a `;`: `tz=<zone>` (default: `zone`), `missed=skip|last|all` (default: `last`),
  * `overlap=skip|queue|allow` (default: `skip`), `jitter=<n>s|m|h|d`. `undefined` for an empty text.
  * `AppError("invalid")` names the part that cannot be read.
  */
@@ -49,6 +61,7 @@ const schedules = new Kept(SCHEDULES_KEPT, (key: string) => read(...(JSON.parse(
 
 function read(text: string, zone: string): Schedule | undefined {
   const [times = "", ...rest] = text.split(";").map((part) => part.trim());
+  for (const part of [times, ...rest]) requireSeparated(part);
   const options = optionsOf(rest);
   if (times === "") {
     if (rest.some((part) => part !== "")) throw new AppError("invalid", "A schedule has its times before its options.");
@@ -60,6 +73,12 @@ function read(text: string, zone: string): Schedule | undefined {
     jitterMs: options.jitter === undefined ? 0 : durationMs("jitter", options.jitter, SCHEDULE_JITTER_MAX_S),
     next: nextOf(times, zoneOf(options.tz ?? zone)),
   };
+}
+
+function requireSeparated(part: string): void {
+  const [, name] = UNSEPARATED.exec(part) ?? [];
+  if (name === undefined) return;
+  throw new AppError("invalid", `Each option of a schedule has a ; before it, so also ${name}=.`);
 }
 
 function optionsOf(parts: readonly string[]): Options {
@@ -92,7 +111,8 @@ function nextOf(text: string, zone: Zone): Schedule["next"] {
   const [word = "", ...rest] = text.split(/\s+/);
   if (word === "every") return every(rest.join(" "));
   if (word === "at") return at(rest.join(" "), zone);
-  const times = new CronTimes(word === "cron" ? rest.join(" ") : text, zone);
+  const fields = word === "cron" ? rest.join(" ") : text;
+  const times = new CronTimes(WORDS.get(fields) ?? fields, zone);
   return (afterMs) => times.next(afterMs);
 }
 

@@ -19,6 +19,7 @@ import { prove } from "../helpers/runs/evidence.ts";
 import { BareAgent, enrolRequest, helloOf, pemOf, type TestIdentity } from "../helpers/hosts/hosts.ts";
 import { eventually } from "../helpers/programs/programs.ts";
 import { Installation, type Envelope } from "./installation.ts";
+import { CALL_EVERY_MS, highest, level } from "./levels.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";
 
 /**
@@ -33,8 +34,6 @@ const FLOOD_AGENTS = 200;
 const GREEDY_AGENTS = 12;
 const GREEDY_ENTRIES = 12;
 const IDLE_SOCKETS = 200;
-/** Pause of a client that works beside a bad one. Without it the test would use the processor for itself. */
-const CALL_EVERY_MS = 20;
 /** First bytes of a connection. TLS answers the first with nothing, the others with an alert. */
 const BEGINNINGS = [
   [5, 9],
@@ -114,21 +113,6 @@ async function identityOf(host: string): Promise<TestIdentity> {
   const keyPem = createKeyPem();
   const answer = await odp.ok("POST", "/agent/enrol", JSON.stringify(enrolRequest(token, createRequest(keyPem, host))));
   return { answer: answer as EnrolAnswer, keyPem };
-}
-
-async function level(name: string): Promise<number> {
-  const text = await (await fetch(`${odp.url}/metrics`)).text();
-  return Number(new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1]);
-}
-
-/** Highest value of a metric until `over` returns true. */
-async function highest(name: string, over: () => boolean): Promise<number> {
-  let most = 0;
-  while (!over()) {
-    most = Math.max(most, await level(name));
-    await setTimeout(CALL_EVERY_MS);
-  }
-  return most;
 }
 
 async function halfRequest(): Promise<Socket> {
@@ -284,11 +268,11 @@ test("agents that send without measure: what waits stays within its bound, and a
     4,
     identityOf,
   );
-  const before = await level("process_resident_memory_bytes");
+  const before = await level(odp, "process_resident_memory_bytes");
   let over = false;
   const [waiting = 0, resident = 0] = await besideOthers(async () => {
-    const waits = highest("odp_agent_entries_waiting_bytes", () => over);
-    const resides = highest("process_resident_memory_bytes", () => over);
+    const waits = highest(odp, "odp_agent_entries_waiting_bytes", () => over);
+    const resides = highest(odp, "process_resident_memory_bytes", () => over);
     await Promise.all(identities.map(sendGreedily)).finally(() => (over = true));
     return [await waits, await resides];
   });
@@ -318,7 +302,11 @@ test(`${FLOOD_AGENTS} agents that connect in one moment are all taken`, async ()
   const agents = await besideOthers(() => Promise.all(identities.map(connected)));
   expect(agents.every((agent) => !agent.ended)).toBe(true);
   for (const agent of agents) agent.close();
-  await eventually("they are gone again", 30_000, async () => (await level("odp_agent_sessions")) === 1 || undefined);
+  await eventually(
+    "they are gone again",
+    30_000,
+    async () => (await level(odp, "odp_agent_sessions")) === 1 || undefined,
+  );
 });
 
 /** Tries again, as an agent does, when it is refused because too many connect at once. */
@@ -363,12 +351,12 @@ test("clients that never read their answers hold nothing up", async () => {
     );
   }
   const session = await odp.session();
-  const before = await level("process_resident_memory_bytes");
+  const before = await level(odp, "process_resident_memory_bytes");
   const deaf = await Promise.all(Array.from({ length: 50 }, () => deafCall(session)));
   await besideOthers(async () => {
     for (let round = 0; round < 50; round += 1) await odp.ok("GET", "/host?status=true");
   });
-  expect((await level("process_resident_memory_bytes")) - before).toBeLessThan(GROWTH_MAX_BYTES);
+  expect((await level(odp, "process_resident_memory_bytes")) - before).toBeLessThan(GROWTH_MAX_BYTES);
   for (const socket of deaf) socket.destroy();
 });
 

@@ -4497,7 +4497,7 @@ export interface Operations {
         arg?: readonly string[];
         /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
-        /** [cron] with five or six fields, every 30s|5m|2h|1d, or at <time>; then, each after ;: tz=<zone> missed=skip|last|all overlap=skip|queue|allow jitter=<duration>. At most 500 characters. */
+        /** [cron] with five or six fields, @hourly|@daily|@weekly|@monthly|@yearly, every 30s|5m|2h|1d, or at <time>; then, each with a ; before it, tz=<zone>; missed=skip|last|all; overlap=skip|queue|allow; jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
@@ -4627,7 +4627,7 @@ export interface Operations {
         arg?: readonly string[];
         /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
-        /** [cron] with five or six fields, every 30s|5m|2h|1d, or at <time>; then, each after ;: tz=<zone> missed=skip|last|all overlap=skip|queue|allow jitter=<duration>. At most 500 characters. */
+        /** [cron] with five or six fields, @hourly|@daily|@weekly|@monthly|@yearly, every 30s|5m|2h|1d, or at <time>; then, each with a ; before it, tz=<zone>; missed=skip|last|all; overlap=skip|queue|allow; jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
@@ -4817,7 +4817,7 @@ export interface Operations {
         arg?: readonly string[];
         /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
-        /** [cron] with five or six fields, every 30s|5m|2h|1d, or at <time>; then, each after ;: tz=<zone> missed=skip|last|all overlap=skip|queue|allow jitter=<duration>. At most 500 characters. */
+        /** [cron] with five or six fields, @hourly|@daily|@weekly|@monthly|@yearly, every 30s|5m|2h|1d, or at <time>; then, each with a ; before it, tz=<zone>; missed=skip|last|all; overlap=skip|queue|allow; jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
@@ -5290,7 +5290,7 @@ export interface Operations {
         arg?: readonly string[];
         /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
-        /** [cron] with five or six fields, every 30s|5m|2h|1d, or at <time>; then, each after ;: tz=<zone> missed=skip|last|all overlap=skip|queue|allow jitter=<duration>. At most 500 characters. */
+        /** [cron] with five or six fields, @hourly|@daily|@weekly|@monthly|@yearly, every 30s|5m|2h|1d, or at <time>; then, each with a ; before it, tz=<zone>; missed=skip|last|all; overlap=skip|queue|allow; jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
