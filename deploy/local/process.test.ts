@@ -1,5 +1,5 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo, type Server } from "node:net";
+import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -111,10 +111,18 @@ test.runIf(process.platform === "linux")("a port that others have leaves nothing
   expect((await open()) - before).toBeLessThan(50);
 });
 
-/** A port without a listener: the system assigned it, and the listener is closed again. */
+/** Ports that neither outgoing connections get from the system nor `freePorts` gives to others. */
+const QUIET = { first: 10_000, count: 10_000 };
+let nextQuiet = process.pid * 101;
+
+/** A port without a listener, which nothing else takes while the test uses it. */
 async function portNobodyHas(): Promise<number> {
-  await using server = await listener(0, "127.0.0.1");
-  return (server.address() as AddressInfo).port;
+  for (;;) {
+    const port = QUIET.first + (nextQuiet++ % QUIET.count);
+    const server = await listener(port, "0.0.0.0").catch(() => undefined);
+    await server?.[Symbol.asyncDispose]();
+    if (server !== undefined) return port;
+  }
 }
 
 async function listener(port: number, address: string): Promise<Server> {

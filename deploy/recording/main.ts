@@ -1,10 +1,10 @@
 import { spawn, execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { freePorts } from "../local/process.ts";
 import { COLUMNS, RECORDED } from "./session.ts";
 import { recordingSvg, type Recorded } from "./svg.ts";
 
@@ -19,10 +19,14 @@ const DEMONSTRATION_MS = 20_000;
 const LOOK_EVERY_MS = 200;
 
 const folder = await mkdtemp(join(tmpdir(), "odp-recording-"));
-const port = await freePort();
+const [port, agentPort] = await freePorts(2);
 const url = `http://127.0.0.1:${port}`;
 const controller = spawn(process.execPath, ["dist/controller.js"], {
-  env: { ...process.env, ODP_PORT: String(port), ODP_DATA_DIR: folder, ODP_ADMIN_PASSWORD: PASSWORD },
+  env: {
+    ...process.env,
+    ...{ ODP_PORT: String(port), ODP_AGENT_PORT: String(agentPort) },
+    ...{ ODP_DATA_DIR: folder, ODP_ADMIN_PASSWORD: PASSWORD },
+  },
   stdio: ["ignore", "ignore", "inherit"],
 });
 try {
@@ -52,14 +56,4 @@ function shownBy(command: string): string {
     encoding: "utf8",
     env: { ...process.env, ODP_URL: url, ODP_PASSWORD: PASSWORD, NO_COLOR: "1", PAGER: "cat", SHELL: "/bin/sh" },
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }
