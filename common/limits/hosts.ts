@@ -153,7 +153,7 @@ export const POLICY_PARALLEL_WRITES = 4;
 export const POLICY_LISTS_READ_MAX = 500;
 /** Attempts of a change that loses races against other writers. */
 export const POLICY_RACES_MAX = 50;
-/** Rows of the states of policies that are handed over at once. */
+/** Rows of the states of policies that are handed over at once, and those of one more host. */
 export const POLICY_STATES_PER_PAGE = 500;
 export const POLICY_RUN_TTL_DAYS = 30;
 /** Bytes of one conf, and of all confs of one host. An agent gets the latter in one message. */

@@ -103,7 +103,7 @@ export class PolicyService implements DesiredStateSource {
       named: this.#named,
       visible: (principal) => this.list(principal),
     });
-    this.states = new PolicyStates({ hosts, policies: this });
+    this.states = new PolicyStates({ store, hosts, policies: this });
     depots.users.add(new DepotUses({ store, hosts, clock: runtime.clock, visible: names }));
   }
 

@@ -3,10 +3,12 @@ import { POLICY_STATES_PER_PAGE } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { Hosts, PolicyReport } from "../../hosts/index.ts";
 import { requirePermission, type Principal } from "../../permissions/index.ts";
+import type { PolicyStore } from "../store.ts";
 import { POLICY_STATE_PATH } from "./class.ts";
 import { REMOVED, unwantedState, wantedState, type PolicyState } from "./state.ts";
 
 interface Dependencies {
+  readonly store: Pick<PolicyStore, "assignments">;
   readonly hosts: Pick<Hosts, "policyReports">;
   /** All policies, and those that the principal may see without the members that are hidden from it. */
   readonly policies: {
@@ -27,45 +29,53 @@ export class PolicyStates {
   }
 
   /** Rows of `/system/policystate`, in pages. Policies and hosts that the principal may not see are left out. */
-  async *rows(principal: Principal): AsyncIterable<readonly Row[]> {
+  async *rows(principal: Principal): AsyncGenerator<readonly Row[]> {
     requirePermission(principal, "policies:read");
-    const { hosts } = this.#with;
-    const { wanted, hidden } = await this.#wanted(principal);
-    for await (const reports of hosts.policyReports(principal)) {
-      const rows = reports.flatMap((report) => {
-        const policies = wanted.get(report.host) ?? [];
-        wanted.delete(report.host);
-        return rowsOf(principal, report, { policies, hidden });
-      });
-      yield* pages(rows);
-    }
-    for (const [host, policies] of wanted)
-      yield policies.map((policy) => rowOf(principal, { policy, host, isWanted: true }, REMOVED));
+    yield* inPages(this.#rowsOfHosts(principal));
   }
 
-  /** Names of the policies that each host is to run, and of those that the principal may not see. */
-  async #wanted(principal: Principal): Promise<{
-    readonly wanted: Map<string, readonly string[]>;
-    readonly hidden: ReadonlySet<string>;
-  }> {
-    const [all, visible] = await Promise.all([this.#with.policies.all(principal), this.#with.policies.list(principal)]);
-    const wanted = new Map<string, string[]>();
-    for (const { name = "", status, hosts = [], matched = hosts } of visible)
-      if (status === "deployed") for (const host of matched) wanted.set(host, [...(wanted.get(host) ?? []), name]);
-    const seen = new Set(visible.map(({ name }) => name));
-    return { wanted, hidden: new Set(all.map(({ name }) => name).filter((name) => !seen.has(name))) };
+  /** The rows of one host after the other: of those that have a record, then of those that have none. */
+  async *#rowsOfHosts(principal: Principal): AsyncGenerator<readonly Row[]> {
+    const { store, hosts } = this.#with;
+    const visibility = await this.#visibility(principal);
+    const lists = new Map(await store.assignments(principal.tenant));
+    const wantedOn = (host: string): readonly string[] =>
+      (lists.get(host)?.value?.policies ?? []).filter((policy) => visibility.isShown(policy));
+    for await (const reports of hosts.policyReports(principal))
+      for (const report of reports) {
+        yield rowsOf(principal, report, { policies: new Set(wantedOn(report.host)), visibility });
+        lists.delete(report.host);
+      }
+    for (const host of lists.keys())
+      yield wantedOn(host).map((policy) => rowOf(principal, { policy, host, isWanted: true }, REMOVED));
   }
+
+  async #visibility(principal: Principal): Promise<Visibility> {
+    const [all, visible] = await Promise.all([this.#with.policies.all(principal), this.#with.policies.list(principal)]);
+    // Who may not see the hosts of a policy sees none of its states.
+    const shown = new Set(visible.flatMap(({ name, hosts }) => (hosts === undefined ? [] : (name ?? []))));
+    const hidden = new Set(all.map(({ name }) => name).filter((name) => !shown.has(name)));
+    return { isShown: (policy) => shown.has(policy), isHidden: (policy) => hidden.has(policy) };
+  }
+}
+
+interface Visibility {
+  readonly isShown: (policy: string) => boolean;
+  /** False also for a policy that was deleted, of which an agent may still report. */
+  readonly isHidden: (policy: string) => boolean;
 }
 
 function rowsOf(
   principal: Principal,
   report: PolicyReport,
-  { policies, hidden }: { readonly policies: readonly string[]; readonly hidden: ReadonlySet<string> },
+  { policies, visibility }: { readonly policies: ReadonlySet<string>; readonly visibility: Visibility },
 ): readonly Row[] {
   const { host } = report;
-  const left = Object.keys(report.policies).filter((policy) => !policies.includes(policy) && !hidden.has(policy));
+  const left = Object.keys(report.policies).filter((policy) => !policies.has(policy) && !visibility.isHidden(policy));
   return [
-    ...policies.map((policy) => rowOf(principal, { policy, host, isWanted: true }, wantedState(policy, report))),
+    ...Array.from(policies, (policy) =>
+      rowOf(principal, { policy, host, isWanted: true }, wantedState(policy, report)),
+    ),
     ...left.map((policy) => rowOf(principal, { policy, host, isWanted: false }, unwantedState(policy, report))),
   ];
 }
@@ -84,6 +94,13 @@ function rowOf(
   };
 }
 
-function* pages(rows: readonly Row[]): Generator<readonly Row[]> {
-  for (let at = 0; at < rows.length; at += POLICY_STATES_PER_PAGE) yield rows.slice(at, at + POLICY_STATES_PER_PAGE);
+async function* inPages(parts: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
+  let page: Row[] = [];
+  for await (const rows of parts) {
+    page.push(...rows);
+    if (page.length < POLICY_STATES_PER_PAGE) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
 }
