@@ -29,8 +29,6 @@ export interface Schedule {
 
 const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 const OPTIONS = ["tz", "missed", "overlap", "jitter"] as const;
-/** An option without the `;` before it. */
-const UNSEPARATED = /\s(tz|missed|overlap|jitter)\s*=/;
 /** Words of crontabs for usual times. */
 const WORDS: ReadonlyMap<string, string> = new Map([
   ["@hourly", "0 * * * *"],
@@ -76,7 +74,8 @@ function read(text: string, zone: string): Schedule | undefined {
 }
 
 function requireSeparated(part: string): void {
-  const [, name] = UNSEPARATED.exec(part) ?? [];
+  const [, ...later] = part.split(/\s+/);
+  const name = OPTIONS.find((option) => later.some((word) => word.startsWith(`${option}=`)));
   if (name === undefined) return;
   throw new AppError("invalid", `Each option of a schedule has a ; before it, so also ${name}=.`);
 }

@@ -95,6 +95,20 @@ test.each(["remote_command", "remote_wincall"])(
   },
 );
 
+test("a job is executed by POST with a body, which may be longer than a URL", async () => {
+  says("hi");
+  const input = "y".repeat(30_000);
+  const members = { cmd: "x", "HOST!": "h1", "STDIN!": input };
+  const answer = await monitoring.http.call(admin, {
+    method: "POST",
+    url: "/job/exec/remote_command@system/common",
+    payload: { param: JSON.stringify(members), receive_output: true },
+  });
+  expect(answer).toMatchObject({ status: "ok", message: "hi" });
+  const sent = monitoring.hosts.sent.at(-1)?.command;
+  expect(sent?.kind === "exec" && Buffer.from(sent.input ?? []).toString()).toBe(input);
+});
+
 test("several hosts answer one block each; an exit code is no error, a host that cannot be reached is one", async () => {
   says("hi");
   expect(

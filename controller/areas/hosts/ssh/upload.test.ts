@@ -17,6 +17,23 @@ function silentServer() {
   return { asked, connection: { sftp: () => Promise.resolve(sftp as unknown as SFTPWrapper) } };
 }
 
+test("an upload to a server that offers its files late or never ends at its signal, and closes them", async () => {
+  const { asked, connection } = silentServer();
+  let offer = (): void => undefined;
+  const late = {
+    sftp: () => new Promise<SFTPWrapper>((resolve) => (offer = () => void connection.sftp().then(resolve))),
+  };
+  const stop = new AbortController();
+  const blobs = { read: () => Promise.reject(new Error("not read")) as never };
+  const refused = expect(upload(late, blobs, { files: [], folder: "f", signal: stop.signal })).rejects.toMatchObject({
+    code: "deadline",
+  });
+  stop.abort();
+  await refused;
+  offer();
+  await expect.poll(() => asked).toEqual(["end"]);
+});
+
 test("an upload to a server that no longer answers ends at its signal, and closes what it reads", async () => {
   const { asked, connection } = silentServer();
   const stop = new AbortController();

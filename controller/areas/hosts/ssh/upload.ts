@@ -1,6 +1,6 @@
 import type { SFTPWrapper } from "ssh2";
 import { mapLimited } from "../../../../common/concurrency.ts";
-import { AppError, errorText } from "../../../../common/errors.ts";
+import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
 import { SSH_UPLOADS_AT_ONCE } from "../../../../common/limits.ts";
 import type { BlobStore } from "../../../store/blobs.ts";
 import type { DepotFile } from "../types.ts";
@@ -22,8 +22,13 @@ export async function upload(
   blobs: Pick<BlobStore, "read">,
   { files, folder, signal }: Upload,
 ): Promise<void> {
-  if (signal.aborted) throw late();
-  const sftp = await connection.sftp();
+  const sftp = await answered<SFTPWrapper>({ path: folder, signal }, (answer) => {
+    connection.sftp().then((opened) => {
+      // The upload has ended without it.
+      if (signal.aborted) opened.end();
+      else answer(undefined, opened);
+    }, answer);
+  });
   try {
     await mapLimited(files, SSH_UPLOADS_AT_ONCE, (file) =>
       write(sftp, `${folder}/${file.path}`, {
@@ -74,7 +79,7 @@ function answered<T = undefined>({ path, signal }: Step, ask: (answer: Answer<T>
     signal.addEventListener("abort", abandon, { once: true });
     ask((error, value) => {
       signal.removeEventListener("abort", abandon);
-      if (error) reject(writeError(path, error));
+      if (error) reject(isAppError(error) ? error : writeError(path, error));
       else resolve(value as T);
     });
   });

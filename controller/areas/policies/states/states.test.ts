@@ -159,6 +159,29 @@ test("a reader gets no state of hosts and policies that rules hide", async () =>
   expect((await statesOf(narrow)).filter((state) => state.startsWith("secret"))).toEqual([]);
 });
 
+test("columns that are hidden from a reader are as if they were never set", async () => {
+  await agentOn("up", { p: "running" });
+  await place("p", ["up"]);
+  const all = { class: "/matrix", access: "write" as const };
+  const without = (path: string, ...hidden: string[]): Principal => ({
+    ...admin,
+    data: [all, { ...all, class: `/matrix/system/${path}`, hidden }],
+  });
+  expect(await statesOf(without("policy", "hosts"))).toEqual([]);
+  expect(await statesOf(without("hostinfo", "policies"))).toEqual([
+    "p | up | waiting | true | The agent has not reported the policy yet.",
+  ]);
+  expect(await statesOf(without("hostinfo", "status"))).toEqual([
+    "p | up | away | true | The agent is not connected. It was last reported as running.",
+  ]);
+});
+
+test("a policy may have the name of a member of all objects", async () => {
+  await agentOn("up", { other: "running" });
+  await place("constructor", ["up"]);
+  expect((await statesOf())[0]).toBe("constructor | up | waiting | true | The agent has not reported the policy yet.");
+});
+
 test("a policy that is placed on hosts without an agent is stored with a warning that names them", async () => {
   for (const host of ["plain", "bare"]) await world.hosts.save(admin, { host });
   await world.enrol("able");
