@@ -18,7 +18,7 @@ export interface ManualFile {
 
 const PACKED = ".gz";
 export const INDEX_FILE = "index.json";
-const SEARCH_FILE = "search.html";
+const SEARCH_FILE = "find.html";
 
 /** Reads the folder that the build made. Throws if a file is missing. */
 export async function readManual(folder: URL): Promise<Manual> {
