@@ -115,6 +115,14 @@ test("a controller without the manual answers that there is nothing", async () =
   expect((await without.app.inject({ url: "/docs" })).json()).toMatchObject({ code: "not_found" });
 });
 
+test("a build without the manual says what to do", async () => {
+  const read = readManual(pathToFileURL(`${folder}/none/`));
+  await expect(read).rejects.toMatchObject({
+    code: "not_found",
+    message: expect.stringMatching("none/.*npm run build"),
+  });
+});
+
 test("a manual with a missing file is not served in part", async () => {
   await rm(join(folder, "style.css.gz"));
   await expect(readManual(pathToFileURL(`${folder}/`))).rejects.toThrow("style.css.gz");
