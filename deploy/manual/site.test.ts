@@ -131,6 +131,11 @@ describe("a manual of a few pages", () => {
     ]);
   });
 
+  test("a heading that a page has twice can be linked to each time", async () => {
+    const html = (await built({ "a.md": "# A\n\n## Part\n\n## Part\n\n[second](#part-1)" })).get("a.html") ?? "";
+    expect([...html.matchAll(/<h2 id="([^"]*)"/g)].map(([, anchor]) => anchor)).toEqual(["part", "part-1"]);
+  });
+
   test("text of a page stays text, and a file outside of the manual is no link", async () => {
     const source =
       "# A & `<b>`\n\nSee [the code](../../a.ts), [B](#b--c), 1 < 2.\n\n## B & C\n\n```sh\necho '<i>'\n```\n\n| a |\n| - |\n| `x\\|y` |\n";
