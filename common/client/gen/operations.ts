@@ -1743,7 +1743,7 @@ export interface Operations {
         isup: boolean;
         /** Address of the node. */
         peer: string;
-        /** Port of CQL. */
+        /** Port of CQL; 0 for the embedded store. */
         port: number;
         /** Rack of the node. */
         rack: string;
@@ -2124,7 +2124,7 @@ export interface Operations {
           max_bytes?: string;
           /** Most hosts with an agent; empty: no quota. */
           max_agents?: string;
-          /** Most calls at once, on each controller; empty: no quota. */
+          /** Most calls at once, on each controller; empty: 256. */
           max_calls?: string;
         } & Record<string, unknown>;
       };
@@ -2200,7 +2200,7 @@ export interface Operations {
           max_bytes?: string;
           /** Most hosts with an agent; empty: no quota. */
           max_agents?: string;
-          /** Most calls at once, on each controller; empty: no quota. */
+          /** Most calls at once, on each controller; empty: 256. */
           max_calls?: string;
         } & Record<string, unknown>;
         /** Of the administrator; generated when absent. At least 8 characters. */
@@ -4081,9 +4081,9 @@ export interface Operations {
         host: string;
         /** The host that leads there; empty: none. */
         proxy: string;
-        /** Port of SSH; empty: 22. */
+        /** Port of SSH behind proxy; empty: 22. */
         port: string;
-        /** User of SSH on the host; empty: that of the record of the host. */
+        /** User of SSH behind proxy; empty: none, and jobs do not reach the host there. */
         username: string;
         /** Mask of the password or private key; empty: none. */
         password: string;
@@ -4113,13 +4113,13 @@ export interface Operations {
         hosts: readonly {
           /** Name of the host. */
           host: string;
-          /** the host that leads there. */
+          /** the host that leads there, in a group of type proxy; without it, the record of the host says how to reach it. */
           proxy?: string;
-          /** Port of SSH; empty: 22. */
+          /** Port of SSH behind proxy; empty: 22. Without effect without proxy. */
           port?: string | number;
-          /** User of SSH on the host. */
+          /** User of SSH behind proxy, where jobs need one. Without effect without proxy. */
           username?: string;
-          /** or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes. */
+          /** or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes. Needed behind proxy; without effect without it. */
           password?: string;
           /** SHA256:… of the key that the host is to show; missing: the one on record stays, empty: it is forgotten. */
           sshkey?: string;
@@ -4148,13 +4148,13 @@ export interface Operations {
         hosts: readonly {
           /** Name of the host. */
           host: string;
-          /** the host that leads there. */
+          /** the host that leads there, in a group of type proxy; without it, the record of the host says how to reach it. */
           proxy?: string;
-          /** Port of SSH; empty: 22. */
+          /** Port of SSH behind proxy; empty: 22. Without effect without proxy. */
           port?: string | number;
-          /** User of SSH on the host. */
+          /** User of SSH behind proxy, where jobs need one. Without effect without proxy. */
           username?: string;
-          /** or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes. */
+          /** or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes. Needed behind proxy; without effect without it. */
           password?: string;
           /** SHA256:… of the key that the host is to show; missing: the one on record stays, empty: it is forgotten. */
           sshkey?: string;
@@ -8079,7 +8079,7 @@ export interface Operations {
         name: string;
         /** The same as name. */
         colname: string;
-        /** Title for people; empty: none. */
+        /** Title for people; the name if there is none. */
         title: string;
         /** The same as title. */
         dispname: string;
@@ -8141,11 +8141,11 @@ export interface Operations {
       mtime: number;
       /** Revision of the class's own definition, without what it inherits. */
       revision: string;
-      /** Tags of the class. */
+      /** Always empty. */
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
-      /** Field that gives objects their version time; empty: the time of the write. */
+      /** Always empty. */
       vtimebase: string;
       /** Progress of an index that was added to a class with objects. */
       indexing?: {
@@ -8307,7 +8307,7 @@ export interface Operations {
         name: string;
         /** The same as name. */
         colname: string;
-        /** Title for people; empty: none. */
+        /** Title for people; the name if there is none. */
         title: string;
         /** The same as title. */
         dispname: string;
@@ -8369,11 +8369,11 @@ export interface Operations {
       mtime: number;
       /** Revision of the class's own definition, without what it inherits. */
       revision: string;
-      /** Tags of the class. */
+      /** Always empty. */
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
-      /** Field that gives objects their version time; empty: the time of the write. */
+      /** Always empty. */
       vtimebase: string;
       /** Progress of an index that was added to a class with objects. */
       indexing?: {
@@ -8427,7 +8427,7 @@ export interface Operations {
       name: string;
       /** The same as name. */
       colname: string;
-      /** Title for people; empty: none. */
+      /** Title for people; the name if there is none. */
       title: string;
       /** The same as title. */
       dispname: string;
@@ -8524,11 +8524,11 @@ export interface Operations {
       mtime: number;
       /** Revision of the class's own definition, without what it inherits. */
       revision: string;
-      /** Tags of the class. */
+      /** Always empty. */
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
-      /** Field that gives objects their version time; empty: the time of the write. */
+      /** Always empty. */
       vtimebase: string;
     }[];
   };
@@ -8588,11 +8588,11 @@ export interface Operations {
       mtime: number;
       /** Revision of the class's own definition, without what it inherits. */
       revision: string;
-      /** Tags of the class. */
+      /** Always empty. */
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
-      /** Field that gives objects their version time; empty: the time of the write. */
+      /** Always empty. */
       vtimebase: string;
     }[];
   };
