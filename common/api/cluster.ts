@@ -8,7 +8,7 @@ export const DataNode = Type.Object({
   hostid: Type.String({ description: "Id of the node" }),
   isup: Type.Boolean({ description: "True: the controller is connected to the node" }),
   peer: Type.String({ description: "Address of the node" }),
-  port: Type.Integer({ description: "Port of CQL" }),
+  port: Type.Integer({ description: "Port of CQL; 0 for the embedded store" }),
   rack: Type.String({ description: "Rack of the node" }),
 });
 

@@ -88,18 +88,20 @@ export const DepotSummary = Type.Object({
   id: Type.String({ description: "Id of the depot as an object" }),
   class: Type.String({ description: "Class of the depot as an object" }),
   name: Type.String({ description: "Name of the depot" }),
-  version: Type.String({ description: "The newest version" }),
+  version: Type.String({
+    description: "Version that the call names, otherwise the newest",
+  }),
   versions: Type.Array(Type.String(), { description: "All versions, the newest last" }),
-  remark: Type.String({ description: "Remark of the newest version" }),
-  tags: Type.Array(Type.String(), { description: "Tags of the depot" }),
+  remark: Type.String({ description: "Remark of the version" }),
+  tags: Type.Array(Type.String(), { description: "Tags of the version" }),
   command: Type.String({
     description: "Command line that runs in the depot's folder once it is in place; empty: none",
   }),
   status: Type.String({ description: "Always ok" }),
-  filecount: Type.Integer({ description: "Number of files of the newest version" }),
+  filecount: Type.Integer({ description: "Number of files of the version" }),
   size: Type.Integer({ description: "bytes" }),
   created: Type.Integer({ description: "milliseconds since 1970" }),
-  creator: Type.String({ description: "User who stored the files of the newest version" }),
+  creator: Type.String({ description: "User who stored the files of the version" }),
   revision: Revision,
 });
 export type DepotSummary = Static<typeof DepotSummary>;

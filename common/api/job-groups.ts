@@ -17,21 +17,32 @@ export const GroupInput = Type.Object({
   hosts: Type.Array(
     Type.Object({
       host: Type.String({ documented: PLAIN_TEXT, description: "Name of the host" }),
-      proxy: Type.Optional(Type.String({ description: "the host that leads there", documented: PLAIN_OR_EMPTY })),
+      proxy: Type.Optional(
+        Type.String({
+          description:
+            "the host that leads there, in a group of type proxy; without it, the record of the host says how to reach it",
+          documented: PLAIN_OR_EMPTY,
+        }),
+      ),
       port: Type.Optional(
         Type.Union(
           [
             Type.String({ documented: { pattern: PORT } }),
             Type.Integer({ documented: { minimum: 1, maximum: 65_535 } }),
           ],
-          { description: "Port of SSH; empty: 22" },
+          { description: "Port of SSH behind proxy; empty: 22. Without effect without proxy" },
         ),
       ),
-      username: Type.Optional(Type.String({ documented: PLAIN_OR_EMPTY, description: "User of SSH on the host" })),
+      username: Type.Optional(
+        Type.String({
+          documented: PLAIN_OR_EMPTY,
+          description: "User of SSH behind proxy, where jobs need one. Without effect without proxy",
+        }),
+      ),
       password: Type.Optional(
         Type.String({
           description:
-            "or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes",
+            "or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes. Needed behind proxy; without effect without it",
         }),
       ),
       sshkey: Type.Optional(
@@ -56,8 +67,10 @@ export const GroupView = Type.Object({
     Type.Object({
       host: Type.String({ description: "Name of the host" }),
       proxy: Type.String({ description: "The host that leads there; empty: none" }),
-      port: Type.String({ description: "Port of SSH; empty: 22" }),
-      username: Type.String({ description: "User of SSH on the host; empty: that of the record of the host" }),
+      port: Type.String({ description: "Port of SSH behind proxy; empty: 22" }),
+      username: Type.String({
+        description: "User of SSH behind proxy; empty: none, and jobs do not reach the host there",
+      }),
       password: Type.String({ description: "Mask of the password or private key; empty: none" }),
       sshkey: Type.String({ description: "SHA-256 fingerprint of the key that the host is to show; empty: not known" }),
     }),

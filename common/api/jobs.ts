@@ -292,7 +292,7 @@ export const JobBatch = Type.Object({
       param: Type.Optional(Type.String({ description: "JSON text of an object" })),
       timeout: Type.Optional(Type.Integer({ description: "seconds" })),
     }),
-    { maxItems: JOB_BATCH_MAX, description: "Jobs to run, in this order" },
+    { maxItems: JOB_BATCH_MAX, description: "Jobs to run, side by side. The answer has them in this order" },
   ),
   timeout: Type.Optional(
     Type.Integer({

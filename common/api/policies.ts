@@ -16,7 +16,7 @@ export const IntervalUnit = Type.Union(
     Type.Literal("minute"),
     Type.Literal("second"),
   ],
-  { description: "Unit of interval" },
+  { description: "Unit of interval; without effect with isdaemon" },
 );
 
 /** Name of the policy attribute, and of the member of a host's `config`, with the zone for times without a zone. */
@@ -33,7 +33,8 @@ const Common = {
   delimiter: Type.Optional(
     Type.String({
       maxLength: 1_000,
-      description: "Regular expression that separates records; a line feed if absent or empty",
+      description:
+        "Regular expression that separates records; a line feed if absent or empty. Without effect where the output of a run is one record",
     }),
   ),
   delimitereol: Type.Optional(
@@ -59,23 +60,32 @@ export const CommandPolicySpec = Type.Object({
     description: "0: the command runs in the folder of the depot; 1: a plain command",
   }),
   depotname: Type.Optional(
-    Type.String({ maxLength: 200, documented: NOT_EMPTY, description: "Depot with the command; required for ctype 0" }),
+    Type.String({
+      maxLength: 200,
+      documented: NOT_EMPTY,
+      description: "Depot with the command; required for ctype 0, without effect for 1",
+    }),
   ),
   depotversion: Type.Optional(
-    Type.String({ maxLength: 50, documented: NOT_EMPTY, description: "Version of the depot; required for ctype 0" }),
+    Type.String({
+      maxLength: 50,
+      documented: NOT_EMPTY,
+      description: "Version of the depot; required for ctype 0, without effect for 1",
+    }),
   ),
   depotcommand: Type.Optional(
     Type.String({
       maxLength: 8_000,
-      description: "Command line that runs once the depot is in place; empty: that of the depot",
+      description:
+        "Command line that runs once the depot is in place; empty: that of the depot. Without effect for ctype 1",
     }),
   ),
-  interval: Type.Integer({ minimum: 1, maximum: 1_000_000, description: "in the unit" }),
+  interval: Type.Integer({ minimum: 1, maximum: 1_000_000, description: "in the unit; without effect with isdaemon" }),
   unit: IntervalUnit,
   split: Type.Optional(
     Type.Boolean({
       description:
-        "True: output is cut into records; otherwise the whole output of a run that is no daemon is one record",
+        "True: output is cut into records; otherwise the whole output of a run is one record. Without effect with isdaemon",
     }),
   ),
   isdaemon: Type.Optional(
@@ -195,7 +205,7 @@ export const PolicyRecord = Type.Object({
   ),
   tags: Type.Array(Type.String(), { description: "Tags of the policy" }),
   status: Type.Union([Type.Literal("deployed"), Type.Literal("undeployed")], {
-    description: "deployed: its hosts run it",
+    description: "deployed: its hosts are to run it; policystate shows whether they do",
   }),
   created: Type.Integer({ description: "milliseconds since 1970" }),
   changed: Type.Integer({ description: "milliseconds since 1970" }),

@@ -26,7 +26,7 @@ export const MqlInput = Type.Object(
     time_zone: Type.Optional(
       Type.String({
         description:
-          "Zone of the days, weeks, months and years in the statement, such as Europe/Berlin; absent: the user's zone",
+          "Zone of the days, weeks, months and years in the statement, such as Europe/Berlin; absent: the user's zone, otherwise that of the class",
       }),
     ),
   },
@@ -45,7 +45,7 @@ export const SearchInput = Type.Object(
     time_zone: Type.Optional(
       Type.String({
         description:
-          "Zone of the days, weeks, months and years in the search, such as Europe/Berlin; absent: the user's zone",
+          "Zone of the days, weeks, months and years in the search, such as Europe/Berlin; absent: the user's zone, otherwise that of the class",
       }),
     ),
   },

@@ -58,16 +58,16 @@ export const ClassRecord = Type.Object({
   }),
   mtime: Type.Integer({ description: "milliseconds since 1970" }),
   revision: Type.String({ description: "Revision of the class's own definition, without what it inherits" }),
-  tags: Type.Array(Type.String(), { description: "Tags of the class" }),
+  tags: Type.Array(Type.String(), { description: "Always empty" }),
   ttl: Type.Integer({ description: "Seconds; -1: for ever" }),
-  vtimebase: Type.String({ description: "Field that gives objects their version time; empty: the time of the write" }),
+  vtimebase: Type.String({ description: "Always empty" }),
 });
 export type ClassRecord = Static<typeof ClassRecord>;
 
 export const FieldRecord = Type.Object({
   name: Type.String({ description: "Name of the field" }),
   colname: Type.String({ description: "The same as name" }),
-  title: Type.String({ description: "Title for people; empty: none" }),
+  title: Type.String({ description: "Title for people; the name if there is none" }),
   dispname: Type.String({ description: "The same as title" }),
   type: Type.String({ description: "Type of the field as in MQL, without its parameters" }),
   ftype: Type.String({ description: "The same as type" }),

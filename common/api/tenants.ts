@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { PASSWORD_MIN_CHARACTERS, TENANT_TEXT_MAX_CHARACTERS } from "../limits.ts";
+import { PASSWORD_MIN_CHARACTERS, TENANT_CALLS_IN_FLIGHT_MAX, TENANT_TEXT_MAX_CHARACTERS } from "../limits.ts";
 import { PLAIN_OR_EMPTY } from "./documented.ts";
 
 /** Schemas of `/companys`. */
@@ -29,7 +29,7 @@ const CONFIG = {
     max_agents: amount("Most hosts with an agent; empty: no quota"),
     max_calls: {
       type: "string",
-      description: "Most calls at once, on each controller; empty: no quota",
+      description: `Most calls at once, on each controller; empty: ${TENANT_CALLS_IN_FLIGHT_MAX}`,
       pattern: "^([1-9]\\d?|1\\d{2}|2[0-4]\\d|25[0-6])?$",
     },
   },

@@ -35,7 +35,7 @@ export const TriggerPut = Type.Object({
     Type.Object(
       {
         disable: truth("True: the trigger does not run"),
-        before: truth("True: the trigger runs before the write and may change or refuse it; otherwise after it"),
+        before: truth("True or absent: the trigger runs before the write and may change or refuse it; false: after it"),
         level: Type.Optional(
           Type.Union([Type.String({ documented: LEVEL_TEXT }), Type.Number({ documented: LEVEL })], {
             description: "Order among the triggers of a write, ascending; 0 when absent",

@@ -121,7 +121,9 @@ const DetailMembers = {
     }),
   ),
   isadmin: Type.Optional(Type.Boolean({ description: "True: the user is an administrator of the tenant" })),
-  isactive: Type.Optional(Type.Boolean({ description: "False: the user cannot sign in" })),
+  isactive: Type.Optional(
+    Type.Boolean({ description: "False: the user, or each user below the organisation, cannot sign in" }),
+  ),
   config: Type.Optional(
     Type.Record(Text(256), Text(4_000), {
       maxProperties: 64,
@@ -187,7 +189,9 @@ export const UserNodeReply = Type.Object({
   parent: Type.String({ description: "Path of the organisation it is in; empty for the root" }),
   otype: Type.String({ description: "usr or org" }),
   isadmin: Type.Optional(Type.Boolean({ description: "True: an administrator of the tenant" })),
-  isactive: Type.Optional(Type.Boolean({ description: "False: the user cannot sign in" })),
+  isactive: Type.Optional(
+    Type.Boolean({ description: "False: the user, or each user below the organisation, cannot sign in" }),
+  ),
   status: Type.Optional(Type.Integer({ description: "Number to which clients give a meaning" })),
   firstname: Type.Optional(Type.String({ description: "Given name" })),
   lastname: Type.Optional(Type.String({ description: "Family name" })),
@@ -226,7 +230,10 @@ export const EndSessionsInput = Type.Object({
 });
 
 export const OwnIdInput = Type.Object({
-  id: Type.String({ pattern: "^[0-9a-f]{64}$", description: "Id of one of the caller's own" }),
+  id: Type.String({
+    pattern: "^[0-9a-f]{64}$",
+    description: "Id of one of the caller's own tokens, as their list has it",
+  }),
 });
 
 export const SessionsReply = Type.Array(

@@ -26,6 +26,14 @@ test("a section is found by all words of a query, in any case, as whole words or
 
 test("a whole word counts more than the beginning of another, and a heavier word more than a lighter one", () => {
   expect(found("host")).toEqual(["/b", "/c", "/a"]);
+  const both: ManualIndex = {
+    ...INDEX,
+    words: [
+      ["host", [0, 8]],
+      ["hosts", [0, 1, 1, 2]],
+    ],
+  };
+  expect(searchManual(both, "host").map(({ url }) => url)).toEqual(["/a", "/b"]);
 });
 
 test("words that every section has are ignored, and a query without others finds nothing", () => {
@@ -42,6 +50,7 @@ test("a name with underscores is found whole and by its parts", () => {
 test("a long query is read up to its bounds, and answers are bounded", () => {
   expect(found(`host ${"x".repeat(500)}`)).toEqual([]);
   expect(found(`host ${" ".repeat(300)}nothing`)).toEqual(found("host"));
+  expect(found("ho hos host po pol poli polic policy nothing")).toEqual(["/c", "/b"]);
   const many = { sections: Array.from({ length: 50 }, (_, at) => section(`/${at}`)) };
   const words = [["host", many.sections.flatMap((_, at) => [at, 1])]] as const;
   expect(searchManual({ ...many, words }, "host")).toHaveLength(MANUAL_HITS_MAX);

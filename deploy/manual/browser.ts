@@ -1,4 +1,5 @@
 import { searchManual, type ManualIndex, type Section } from "../../common/manual/search.ts";
+import { counted } from "../../common/text/counted.ts";
 
 /**
  * The script of the pages: shows what a search finds while its words are typed. Without it the form asks the
@@ -42,7 +43,8 @@ let index: Promise<ManualIndex> | undefined;
 if (field !== null && hits !== null) listen(field, hits);
 
 function listen(input: Element, results: Element): void {
-  input.addEventListener("focus", () => void loaded());
+  // A failure is repeated, and dealt with, when words are typed.
+  input.addEventListener("focus", () => void loaded().catch(() => undefined));
   input.addEventListener("input", () => void show(input, results));
   document.addEventListener("keydown", (event) => {
     const { activeElement } = document;
@@ -77,7 +79,7 @@ async function show(input: Element, results: Element): Promise<void> {
   const found = searchManual(manual, query);
   results.hidden = query.trim() === "";
   // Only the number is read aloud while words are typed, not the whole list.
-  const count = element("p", found.length === 0 ? "Nothing found." : `${String(found.length)} sections`);
+  const count = element("p", found.length === 0 ? "Nothing found." : counted(found.length, "section"));
   count.setAttribute("role", "status");
   results.replaceChildren(count, listOf(found));
 }

@@ -45,7 +45,7 @@ export function framed({ title, path, html, headings = [], groups, query = "" }:
 <a class="skip" href="#content">Skip to the content</a>
 <header>
 <a class="site" href="/docs">odp <span>manual</span></a>
-<form role="search" action="/docs/search" method="get">
+<form role="search" action="/docs/find" method="get">
 <label for="q">Search the manual</label>
 <input id="q" name="q" type="search" value="${query}" placeholder="Search the manual" autocomplete="off" maxlength="200">
 <button type="submit">Search</button>

@@ -21,7 +21,8 @@ describe("the manual of this version", () => {
 
   test("every page of deploy/docs is a page, with its title, its language and a list of all pages", async () => {
     const names = (await readdir("deploy/docs")).filter((name) => name.endsWith(".md") && name !== "README.md");
-    for (const name of names) expect(fileAt(`/docs/${name.slice(0, -3)}`), name).toBeDefined();
+    // The page of a search has no anchor at its title.
+    for (const name of names) expect(fileAt(`/docs/${name.slice(0, -3)}`), name).toContain(`<h1 id="`);
     for (const [name, html] of pages()) {
       expect(html, name).toMatch(/^<!doctype html>\n<html lang="en">[^]*<title>[^<]+<\/title>/);
       expect(html.match(/<h1 /g) ?? html.match(/<h1>/g), name).toHaveLength(1);
@@ -111,6 +112,11 @@ describe("a manual of a few pages", () => {
     ["a picture that is missing", { "a.md": "# A\n\n![B](b.svg)" }, "a.md links to b.svg#, which is not there."],
     ["a page in no topic", { "b.md": "# B" }, "b.md is not in the list of pages (README.md)."],
     ["a page without a title", { "a.md": "Text" }, "a.md does not begin with a title."],
+    [
+      "two pages of one path",
+      { "find.md": "# F", "README.md": "# List\n\n[F](find.md), [A](a.md)" },
+      "have the name find.html",
+    ],
     ["HTML in a page", { "a.md": "# A\n\n<b style='color:red'>B</b>" }, "a.md has HTML in it"],
   ])("is not built with %s", async (_name, files, fault) => {
     await expect(built(files)).rejects.toThrow(fault);
@@ -123,6 +129,11 @@ describe("a manual of a few pages", () => {
       `<h2>Begin here</h2>\n<ul><li><a href="/docs/b"`,
       `<h2>Topic</h2>\n<ul><li><a href="/docs/a"`,
     ]);
+  });
+
+  test("a heading that a page has twice can be linked to each time", async () => {
+    const html = (await built({ "a.md": "# A\n\n## Part\n\n## Part\n\n[second](#part-1)" })).get("a.html") ?? "";
+    expect([...html.matchAll(/<h2 id="([^"]*)"/g)].map(([, anchor]) => anchor)).toEqual(["part", "part-1"]);
   });
 
   test("text of a page stays text, and a file outside of the manual is no link", async () => {

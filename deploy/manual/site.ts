@@ -20,8 +20,8 @@ export interface SiteSources {
 export type Site = ReadonlyMap<string, string>;
 
 /**
- * Makes the manual: pages, reference of the HTTP interface, index, style and script. Throws if a link leads nowhere, or
- * a page is in no topic.
+ * Makes the manual: pages, reference of the HTTP interface, index, style and script. Throws if a link leads nowhere, a
+ * page is in no topic, or two pages have the same path.
  */
 export async function makeSite({ docs }: SiteSources): Promise<Site> {
   const names = (await readdir(docs)).sort();
@@ -36,17 +36,18 @@ export async function makeSite({ docs }: SiteSources): Promise<Site> {
   const reference = referencePages(JSON.parse(texts.get("openapi.json") ?? "{}"));
   const groups = groupsOf(pages, topics, reference);
   const files = new Map<string, string>();
+  const add = (name: string, text: string): void => {
+    if (files.has(name)) throw new Error(`Two parts of the manual have the name ${name}.`);
+    files.set(name, text);
+  };
   for (const page of [...pages.map(framable), ...reference])
-    files.set(
-      `${page.path === "/docs" ? "index" : page.path.slice("/docs/".length)}.html`,
-      framed({ ...page, groups }),
-    );
-  files.set("search.html", searchPage(groups));
-  for (const name of pictures) files.set(name, texts.get(name) ?? "");
+    add(`${page.path === "/docs" ? "index" : page.path.slice("/docs/".length)}.html`, framed({ ...page, groups }));
+  add("find.html", searchPage(groups));
+  for (const name of pictures) add(name, texts.get(name) ?? "");
   const sections = [...pages.flatMap(sectionsOf), ...reference.flatMap((page) => page.sections)];
-  files.set("index.json", JSON.stringify(indexOf(sections)));
-  files.set("style.css", await readFile(new URL("style.css", import.meta.url), "utf8"));
-  files.set("search.js", await script());
+  add("index.json", JSON.stringify(indexOf(sections)));
+  add("style.css", await readFile(new URL("style.css", import.meta.url), "utf8"));
+  add("search.js", await script());
   return files;
 }
 
@@ -57,7 +58,7 @@ function framable({ name, title, html, headings }: Page) {
 /** Frame of the answers of the controller to a search. */
 function searchPage(groups: readonly EntryGroup[]): string {
   const html = `<h1>Search</h1>\n${RESULTS_MARK}`;
-  return framed({ title: "Search", path: "/docs/search", html, groups, query: QUERY_MARK });
+  return framed({ title: "Search", path: "/docs/find", html, groups, query: QUERY_MARK });
 }
 
 function sectionsOf({ name, title, sections }: Page): readonly IndexedSection[] {

@@ -632,7 +632,7 @@ export interface Operations {
       otype: string;
       /** True: an administrator of the tenant. */
       isadmin?: boolean;
-      /** False: the user cannot sign in. */
+      /** False: the user, or each user below the organisation, cannot sign in. */
       isactive?: boolean;
       /** Number to which clients give a meaning. */
       status?: number;
@@ -754,7 +754,7 @@ export interface Operations {
         status?: number;
         /** True: the user is an administrator of the tenant. */
         isadmin?: boolean;
-        /** False: the user cannot sign in. */
+        /** False: the user, or each user below the organisation, cannot sign in. */
         isactive?: boolean;
         /** The client gives these their meaning, but for time_zone: the zone in which statements of the user count days. */
         config?: Record<string, string>;
@@ -973,7 +973,7 @@ export interface Operations {
         status?: number;
         /** True: the user is an administrator of the tenant. */
         isadmin?: boolean;
-        /** False: the user cannot sign in. */
+        /** False: the user, or each user below the organisation, cannot sign in. */
         isactive?: boolean;
         /** The client gives these their meaning, but for time_zone: the zone in which statements of the user count days. */
         config?: Record<string, string>;
@@ -1743,7 +1743,7 @@ export interface Operations {
         isup: boolean;
         /** Address of the node. */
         peer: string;
-        /** Port of CQL. */
+        /** Port of CQL; 0 for the embedded store. */
         port: number;
         /** Rack of the node. */
         rack: string;
@@ -2124,7 +2124,7 @@ export interface Operations {
           max_bytes?: string;
           /** Most hosts with an agent; empty: no quota. */
           max_agents?: string;
-          /** Most calls at once, on each controller; empty: no quota. */
+          /** Most calls at once, on each controller; empty: 256. */
           max_calls?: string;
         } & Record<string, unknown>;
       };
@@ -2200,7 +2200,7 @@ export interface Operations {
           max_bytes?: string;
           /** Most hosts with an agent; empty: no quota. */
           max_agents?: string;
-          /** Most calls at once, on each controller; empty: no quota. */
+          /** Most calls at once, on each controller; empty: 256. */
           max_calls?: string;
         } & Record<string, unknown>;
         /** Of the administrator; generated when absent. At least 8 characters. */
@@ -4081,9 +4081,9 @@ export interface Operations {
         host: string;
         /** The host that leads there; empty: none. */
         proxy: string;
-        /** Port of SSH; empty: 22. */
+        /** Port of SSH behind proxy; empty: 22. */
         port: string;
-        /** User of SSH on the host; empty: that of the record of the host. */
+        /** User of SSH behind proxy; empty: none, and jobs do not reach the host there. */
         username: string;
         /** Mask of the password or private key; empty: none. */
         password: string;
@@ -4113,13 +4113,13 @@ export interface Operations {
         hosts: readonly {
           /** Name of the host. */
           host: string;
-          /** the host that leads there. */
+          /** the host that leads there, in a group of type proxy; without it, the record of the host says how to reach it. */
           proxy?: string;
-          /** Port of SSH; empty: 22. */
+          /** Port of SSH behind proxy; empty: 22. Without effect without proxy. */
           port?: string | number;
-          /** User of SSH on the host. */
+          /** User of SSH behind proxy, where jobs need one. Without effect without proxy. */
           username?: string;
-          /** or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes. */
+          /** or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes. Needed behind proxy; without effect without it. */
           password?: string;
           /** SHA256:… of the key that the host is to show; missing: the one on record stays, empty: it is forgotten. */
           sshkey?: string;
@@ -4148,13 +4148,13 @@ export interface Operations {
         hosts: readonly {
           /** Name of the host. */
           host: string;
-          /** the host that leads there. */
+          /** the host that leads there, in a group of type proxy; without it, the record of the host says how to reach it. */
           proxy?: string;
-          /** Port of SSH; empty: 22. */
+          /** Port of SSH behind proxy; empty: 22. Without effect without proxy. */
           port?: string | number;
-          /** User of SSH on the host. */
+          /** User of SSH behind proxy, where jobs need one. Without effect without proxy. */
           username?: string;
-          /** or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes. */
+          /** or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes. Needed behind proxy; without effect without it. */
           password?: string;
           /** SHA256:… of the key that the host is to show; missing: the one on record stays, empty: it is forgotten. */
           sshkey?: string;
@@ -4216,9 +4216,9 @@ export interface Operations {
       hostgroups: string[];
       /** 1 for a host whose agent enrolled, or as users set it; 0 otherwise. */
       isagent: number;
-      /** 1 if the host is for an external agent; 0 otherwise. */
+      /** 1 if the host is for an external agent, as users set it; 0 otherwise. */
       isextagent: number;
-      /** The same as isextagent. */
+      /** 1 means the same as 1 of isextagent, as users set it; 0 otherwise. */
       iszabbix: number;
       /** Text that is kept for clients. */
       sert: string;
@@ -4292,9 +4292,9 @@ export interface Operations {
       hostgroups: string[];
       /** 1 for a host whose agent enrolled, or as users set it; 0 otherwise. */
       isagent: number;
-      /** 1 if the host is for an external agent; 0 otherwise. */
+      /** 1 if the host is for an external agent, as users set it; 0 otherwise. */
       isextagent: number;
-      /** The same as isextagent. */
+      /** 1 means the same as 1 of isextagent, as users set it; 0 otherwise. */
       iszabbix: number;
       /** Text that is kept for clients. */
       sert: string;
@@ -4347,9 +4347,9 @@ export interface Operations {
       hostgroups: string[];
       /** 1 for a host whose agent enrolled, or as users set it; 0 otherwise. */
       isagent: number;
-      /** 1 if the host is for an external agent; 0 otherwise. */
+      /** 1 if the host is for an external agent, as users set it; 0 otherwise. */
       isextagent: number;
-      /** The same as isextagent. */
+      /** 1 means the same as 1 of isextagent, as users set it; 0 otherwise. */
       iszabbix: number;
       /** Text that is kept for clients. */
       sert: string;
@@ -4938,7 +4938,7 @@ export interface Operations {
   postJobBatch: {
     request: {
       body: {
-        /** Jobs to run, in this order. At most 100 items. */
+        /** Jobs to run, side by side. The answer has them in this order. At most 100 items. */
         jobs: readonly {
           /** <name>@<dir>. 1 to 600 characters. */
           name: string;
@@ -5700,25 +5700,25 @@ export interface Operations {
       class: string;
       /** Name of the depot. */
       name: string;
-      /** The newest version. */
+      /** Version that the call names, otherwise the newest. */
       version: string;
       /** All versions, the newest last. */
       versions: string[];
-      /** Remark of the newest version. */
+      /** Remark of the version. */
       remark: string;
-      /** Tags of the depot. */
+      /** Tags of the version. */
       tags: string[];
       /** Command line that runs in the depot's folder once it is in place; empty: none. */
       command: string;
       /** Always ok. */
       status: string;
-      /** Number of files of the newest version. */
+      /** Number of files of the version. */
       filecount: number;
       /** bytes. */
       size: number;
       /** milliseconds since 1970. */
       created: number;
-      /** User who stored the files of the newest version. */
+      /** User who stored the files of the version. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -5765,25 +5765,25 @@ export interface Operations {
       class: string;
       /** Name of the depot. */
       name: string;
-      /** The newest version. */
+      /** Version that the call names, otherwise the newest. */
       version: string;
       /** All versions, the newest last. */
       versions: string[];
-      /** Remark of the newest version. */
+      /** Remark of the version. */
       remark: string;
-      /** Tags of the depot. */
+      /** Tags of the version. */
       tags: string[];
       /** Command line that runs in the depot's folder once it is in place; empty: none. */
       command: string;
       /** Always ok. */
       status: string;
-      /** Number of files of the newest version. */
+      /** Number of files of the version. */
       filecount: number;
       /** bytes. */
       size: number;
       /** milliseconds since 1970. */
       created: number;
-      /** User who stored the files of the newest version. */
+      /** User who stored the files of the version. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -5842,25 +5842,25 @@ export interface Operations {
       class: string;
       /** Name of the depot. */
       name: string;
-      /** The newest version. */
+      /** Version that the call names, otherwise the newest. */
       version: string;
       /** All versions, the newest last. */
       versions: string[];
-      /** Remark of the newest version. */
+      /** Remark of the version. */
       remark: string;
-      /** Tags of the depot. */
+      /** Tags of the version. */
       tags: string[];
       /** Command line that runs in the depot's folder once it is in place; empty: none. */
       command: string;
       /** Always ok. */
       status: string;
-      /** Number of files of the newest version. */
+      /** Number of files of the version. */
       filecount: number;
       /** bytes. */
       size: number;
       /** milliseconds since 1970. */
       created: number;
-      /** User who stored the files of the newest version. */
+      /** User who stored the files of the version. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -5904,25 +5904,25 @@ export interface Operations {
       class: string;
       /** Name of the depot. */
       name: string;
-      /** The newest version. */
+      /** Version that the call names, otherwise the newest. */
       version: string;
       /** All versions, the newest last. */
       versions: string[];
-      /** Remark of the newest version. */
+      /** Remark of the version. */
       remark: string;
-      /** Tags of the depot. */
+      /** Tags of the version. */
       tags: string[];
       /** Command line that runs in the depot's folder once it is in place; empty: none. */
       command: string;
       /** Always ok. */
       status: string;
-      /** Number of files of the newest version. */
+      /** Number of files of the version. */
       filecount: number;
       /** bytes. */
       size: number;
       /** milliseconds since 1970. */
       created: number;
-      /** User who stored the files of the newest version. */
+      /** User who stored the files of the version. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -6065,25 +6065,25 @@ export interface Operations {
       class: string;
       /** Name of the depot. */
       name: string;
-      /** The newest version. */
+      /** Version that the call names, otherwise the newest. */
       version: string;
       /** All versions, the newest last. */
       versions: string[];
-      /** Remark of the newest version. */
+      /** Remark of the version. */
       remark: string;
-      /** Tags of the depot. */
+      /** Tags of the version. */
       tags: string[];
       /** Command line that runs in the depot's folder once it is in place; empty: none. */
       command: string;
       /** Always ok. */
       status: string;
-      /** Number of files of the newest version. */
+      /** Number of files of the version. */
       filecount: number;
       /** bytes. */
       size: number;
       /** milliseconds since 1970. */
       created: number;
-      /** User who stored the files of the newest version. */
+      /** User who stored the files of the version. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -6172,25 +6172,25 @@ export interface Operations {
       class: string;
       /** Name of the depot. */
       name: string;
-      /** The newest version. */
+      /** Version that the call names, otherwise the newest. */
       version: string;
       /** All versions, the newest last. */
       versions: string[];
-      /** Remark of the newest version. */
+      /** Remark of the version. */
       remark: string;
-      /** Tags of the depot. */
+      /** Tags of the version. */
       tags: string[];
       /** Command line that runs in the depot's folder once it is in place; empty: none. */
       command: string;
       /** Always ok. */
       status: string;
-      /** Number of files of the newest version. */
+      /** Number of files of the version. */
       filecount: number;
       /** bytes. */
       size: number;
       /** milliseconds since 1970. */
       created: number;
-      /** User who stored the files of the newest version. */
+      /** User who stored the files of the version. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -6443,7 +6443,7 @@ export interface Operations {
       name: string;
       /** Configuration key of the rule that parses the records. */
       rule: string;
-      /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
+      /** Regular expression that separates records; a line feed if absent or empty. Without effect where the output of a run is one record. At most 1000 characters. */
       delimiter?: string;
       /** True: the delimiter ends a record, instead of beginning one. */
       delimitereol?: boolean;
@@ -6457,17 +6457,17 @@ export interface Operations {
       command?: string;
       /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
       ctype?: number;
-      /** Depot with the command; required for ctype 0. 1 to 200 characters. */
+      /** Depot with the command; required for ctype 0, without effect for 1. 1 to 200 characters. */
       depotname?: string;
-      /** Version of the depot; required for ctype 0. 1 to 50 characters. */
+      /** Version of the depot; required for ctype 0, without effect for 1. 1 to 50 characters. */
       depotversion?: string;
-      /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
+      /** Command line that runs once the depot is in place; empty: that of the depot. Without effect for ctype 1. At most 8000 characters. */
       depotcommand?: string;
-      /** in the unit. 1 to 1000000. */
+      /** in the unit; without effect with isdaemon. 1 to 1000000. */
       interval?: number;
-      /** Unit of interval. */
+      /** Unit of interval; without effect with isdaemon. */
       unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
-      /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
+      /** True: output is cut into records; otherwise the whole output of a run is one record. Without effect with isdaemon. */
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
@@ -6491,7 +6491,7 @@ export interface Operations {
       kind: "command" | "log";
       /** hosts that the entries of hosts mean now; only if one is an expression. */
       matched?: string[];
-      /** deployed: its hosts run it. */
+      /** deployed: its hosts are to run it; policystate shows whether they do. */
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -6527,7 +6527,7 @@ export interface Operations {
         name: string;
         /** Configuration key of the rule that parses the records, such as /matrix/rules/access. 1 to 500 characters. */
         rule: string;
-        /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
+        /** Regular expression that separates records; a line feed if absent or empty. Without effect where the output of a run is one record. At most 1000 characters. */
         delimiter?: string;
         /** True: the delimiter ends a record, instead of beginning one. */
         delimitereol?: boolean;
@@ -6540,17 +6540,17 @@ export interface Operations {
         command: string;
         /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
         ctype: number;
-        /** Depot with the command; required for ctype 0. 1 to 200 characters. */
+        /** Depot with the command; required for ctype 0, without effect for 1. 1 to 200 characters. */
         depotname?: string;
-        /** Version of the depot; required for ctype 0. 1 to 50 characters. */
+        /** Version of the depot; required for ctype 0, without effect for 1. 1 to 50 characters. */
         depotversion?: string;
-        /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
+        /** Command line that runs once the depot is in place; empty: that of the depot. Without effect for ctype 1. At most 8000 characters. */
         depotcommand?: string;
-        /** in the unit. 1 to 1000000. */
+        /** in the unit; without effect with isdaemon. 1 to 1000000. */
         interval: number;
-        /** Unit of interval. */
+        /** Unit of interval; without effect with isdaemon. */
         unit: "year" | "month" | "day" | "hour" | "minute" | "second";
-        /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
+        /** True: output is cut into records; otherwise the whole output of a run is one record. Without effect with isdaemon. */
         split?: boolean;
         /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
         isdaemon?: boolean;
@@ -6561,7 +6561,7 @@ export interface Operations {
       name: string;
       /** Configuration key of the rule that parses the records. */
       rule: string;
-      /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
+      /** Regular expression that separates records; a line feed if absent or empty. Without effect where the output of a run is one record. At most 1000 characters. */
       delimiter?: string;
       /** True: the delimiter ends a record, instead of beginning one. */
       delimitereol?: boolean;
@@ -6575,17 +6575,17 @@ export interface Operations {
       command?: string;
       /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
       ctype?: number;
-      /** Depot with the command; required for ctype 0. 1 to 200 characters. */
+      /** Depot with the command; required for ctype 0, without effect for 1. 1 to 200 characters. */
       depotname?: string;
-      /** Version of the depot; required for ctype 0. 1 to 50 characters. */
+      /** Version of the depot; required for ctype 0, without effect for 1. 1 to 50 characters. */
       depotversion?: string;
-      /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
+      /** Command line that runs once the depot is in place; empty: that of the depot. Without effect for ctype 1. At most 8000 characters. */
       depotcommand?: string;
-      /** in the unit. 1 to 1000000. */
+      /** in the unit; without effect with isdaemon. 1 to 1000000. */
       interval?: number;
-      /** Unit of interval. */
+      /** Unit of interval; without effect with isdaemon. */
       unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
-      /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
+      /** True: output is cut into records; otherwise the whole output of a run is one record. Without effect with isdaemon. */
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
@@ -6609,7 +6609,7 @@ export interface Operations {
       kind: "command" | "log";
       /** hosts that the entries of hosts mean now; only if one is an expression. */
       matched?: string[];
-      /** deployed: its hosts run it. */
+      /** deployed: its hosts are to run it; policystate shows whether they do. */
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -6642,7 +6642,7 @@ export interface Operations {
       name: string;
       /** Configuration key of the rule that parses the records. */
       rule: string;
-      /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
+      /** Regular expression that separates records; a line feed if absent or empty. Without effect where the output of a run is one record. At most 1000 characters. */
       delimiter?: string;
       /** True: the delimiter ends a record, instead of beginning one. */
       delimitereol?: boolean;
@@ -6656,17 +6656,17 @@ export interface Operations {
       command?: string;
       /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
       ctype?: number;
-      /** Depot with the command; required for ctype 0. 1 to 200 characters. */
+      /** Depot with the command; required for ctype 0, without effect for 1. 1 to 200 characters. */
       depotname?: string;
-      /** Version of the depot; required for ctype 0. 1 to 50 characters. */
+      /** Version of the depot; required for ctype 0, without effect for 1. 1 to 50 characters. */
       depotversion?: string;
-      /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
+      /** Command line that runs once the depot is in place; empty: that of the depot. Without effect for ctype 1. At most 8000 characters. */
       depotcommand?: string;
-      /** in the unit. 1 to 1000000. */
+      /** in the unit; without effect with isdaemon. 1 to 1000000. */
       interval?: number;
-      /** Unit of interval. */
+      /** Unit of interval; without effect with isdaemon. */
       unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
-      /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
+      /** True: output is cut into records; otherwise the whole output of a run is one record. Without effect with isdaemon. */
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
@@ -6690,7 +6690,7 @@ export interface Operations {
       kind: "command" | "log";
       /** hosts that the entries of hosts mean now; only if one is an expression. */
       matched?: string[];
-      /** deployed: its hosts run it. */
+      /** deployed: its hosts are to run it; policystate shows whether they do. */
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -6719,7 +6719,7 @@ export interface Operations {
       body?: {
         /** Configuration key of the rule that parses the records, such as /matrix/rules/access. 1 to 500 characters. */
         rule?: string;
-        /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
+        /** Regular expression that separates records; a line feed if absent or empty. Without effect where the output of a run is one record. At most 1000 characters. */
         delimiter?: string;
         /** True: the delimiter ends a record, instead of beginning one. */
         delimitereol?: boolean;
@@ -6732,17 +6732,17 @@ export interface Operations {
         command?: string;
         /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
         ctype?: number;
-        /** Depot with the command; required for ctype 0. 1 to 200 characters. */
+        /** Depot with the command; required for ctype 0, without effect for 1. 1 to 200 characters. */
         depotname?: string;
-        /** Version of the depot; required for ctype 0. 1 to 50 characters. */
+        /** Version of the depot; required for ctype 0, without effect for 1. 1 to 50 characters. */
         depotversion?: string;
-        /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
+        /** Command line that runs once the depot is in place; empty: that of the depot. Without effect for ctype 1. At most 8000 characters. */
         depotcommand?: string;
-        /** in the unit. 1 to 1000000. */
+        /** in the unit; without effect with isdaemon. 1 to 1000000. */
         interval?: number;
-        /** Unit of interval. */
+        /** Unit of interval; without effect with isdaemon. */
         unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
-        /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
+        /** True: output is cut into records; otherwise the whole output of a run is one record. Without effect with isdaemon. */
         split?: boolean;
         /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
         isdaemon?: boolean;
@@ -6765,7 +6765,7 @@ export interface Operations {
       name: string;
       /** Configuration key of the rule that parses the records. */
       rule: string;
-      /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
+      /** Regular expression that separates records; a line feed if absent or empty. Without effect where the output of a run is one record. At most 1000 characters. */
       delimiter?: string;
       /** True: the delimiter ends a record, instead of beginning one. */
       delimitereol?: boolean;
@@ -6779,17 +6779,17 @@ export interface Operations {
       command?: string;
       /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
       ctype?: number;
-      /** Depot with the command; required for ctype 0. 1 to 200 characters. */
+      /** Depot with the command; required for ctype 0, without effect for 1. 1 to 200 characters. */
       depotname?: string;
-      /** Version of the depot; required for ctype 0. 1 to 50 characters. */
+      /** Version of the depot; required for ctype 0, without effect for 1. 1 to 50 characters. */
       depotversion?: string;
-      /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
+      /** Command line that runs once the depot is in place; empty: that of the depot. Without effect for ctype 1. At most 8000 characters. */
       depotcommand?: string;
-      /** in the unit. 1 to 1000000. */
+      /** in the unit; without effect with isdaemon. 1 to 1000000. */
       interval?: number;
-      /** Unit of interval. */
+      /** Unit of interval; without effect with isdaemon. */
       unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
-      /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
+      /** True: output is cut into records; otherwise the whole output of a run is one record. Without effect with isdaemon. */
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
@@ -6813,7 +6813,7 @@ export interface Operations {
       kind: "command" | "log";
       /** hosts that the entries of hosts mean now; only if one is an expression. */
       matched?: string[];
-      /** deployed: its hosts run it. */
+      /** deployed: its hosts are to run it; policystate shows whether they do. */
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -6900,7 +6900,7 @@ export interface Operations {
       name: string;
       /** Configuration key of the rule that parses the records. */
       rule: string;
-      /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
+      /** Regular expression that separates records; a line feed if absent or empty. Without effect where the output of a run is one record. At most 1000 characters. */
       delimiter?: string;
       /** True: the delimiter ends a record, instead of beginning one. */
       delimitereol?: boolean;
@@ -6914,17 +6914,17 @@ export interface Operations {
       command?: string;
       /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
       ctype?: number;
-      /** Depot with the command; required for ctype 0. 1 to 200 characters. */
+      /** Depot with the command; required for ctype 0, without effect for 1. 1 to 200 characters. */
       depotname?: string;
-      /** Version of the depot; required for ctype 0. 1 to 50 characters. */
+      /** Version of the depot; required for ctype 0, without effect for 1. 1 to 50 characters. */
       depotversion?: string;
-      /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
+      /** Command line that runs once the depot is in place; empty: that of the depot. Without effect for ctype 1. At most 8000 characters. */
       depotcommand?: string;
-      /** in the unit. 1 to 1000000. */
+      /** in the unit; without effect with isdaemon. 1 to 1000000. */
       interval?: number;
-      /** Unit of interval. */
+      /** Unit of interval; without effect with isdaemon. */
       unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
-      /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
+      /** True: output is cut into records; otherwise the whole output of a run is one record. Without effect with isdaemon. */
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
@@ -6948,7 +6948,7 @@ export interface Operations {
       kind: "command" | "log";
       /** hosts that the entries of hosts mean now; only if one is an expression. */
       matched?: string[];
-      /** deployed: its hosts run it. */
+      /** deployed: its hosts are to run it; policystate shows whether they do. */
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -7054,7 +7054,7 @@ export interface Operations {
         name: string;
         /** Configuration key of the rule that parses the records, such as /matrix/rules/access. 1 to 500 characters. */
         rule: string;
-        /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
+        /** Regular expression that separates records; a line feed if absent or empty. Without effect where the output of a run is one record. At most 1000 characters. */
         delimiter?: string;
         /** True: the delimiter ends a record, instead of beginning one. */
         delimitereol?: boolean;
@@ -7082,7 +7082,7 @@ export interface Operations {
       name: string;
       /** Configuration key of the rule that parses the records. */
       rule: string;
-      /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
+      /** Regular expression that separates records; a line feed if absent or empty. Without effect where the output of a run is one record. At most 1000 characters. */
       delimiter?: string;
       /** True: the delimiter ends a record, instead of beginning one. */
       delimitereol?: boolean;
@@ -7096,17 +7096,17 @@ export interface Operations {
       command?: string;
       /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
       ctype?: number;
-      /** Depot with the command; required for ctype 0. 1 to 200 characters. */
+      /** Depot with the command; required for ctype 0, without effect for 1. 1 to 200 characters. */
       depotname?: string;
-      /** Version of the depot; required for ctype 0. 1 to 50 characters. */
+      /** Version of the depot; required for ctype 0, without effect for 1. 1 to 50 characters. */
       depotversion?: string;
-      /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
+      /** Command line that runs once the depot is in place; empty: that of the depot. Without effect for ctype 1. At most 8000 characters. */
       depotcommand?: string;
-      /** in the unit. 1 to 1000000. */
+      /** in the unit; without effect with isdaemon. 1 to 1000000. */
       interval?: number;
-      /** Unit of interval. */
+      /** Unit of interval; without effect with isdaemon. */
       unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
-      /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
+      /** True: output is cut into records; otherwise the whole output of a run is one record. Without effect with isdaemon. */
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
@@ -7130,7 +7130,7 @@ export interface Operations {
       kind: "command" | "log";
       /** hosts that the entries of hosts mean now; only if one is an expression. */
       matched?: string[];
-      /** deployed: its hosts run it. */
+      /** deployed: its hosts are to run it; policystate shows whether they do. */
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -7163,7 +7163,7 @@ export interface Operations {
       name: string;
       /** Configuration key of the rule that parses the records. */
       rule: string;
-      /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
+      /** Regular expression that separates records; a line feed if absent or empty. Without effect where the output of a run is one record. At most 1000 characters. */
       delimiter?: string;
       /** True: the delimiter ends a record, instead of beginning one. */
       delimitereol?: boolean;
@@ -7177,17 +7177,17 @@ export interface Operations {
       command?: string;
       /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
       ctype?: number;
-      /** Depot with the command; required for ctype 0. 1 to 200 characters. */
+      /** Depot with the command; required for ctype 0, without effect for 1. 1 to 200 characters. */
       depotname?: string;
-      /** Version of the depot; required for ctype 0. 1 to 50 characters. */
+      /** Version of the depot; required for ctype 0, without effect for 1. 1 to 50 characters. */
       depotversion?: string;
-      /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
+      /** Command line that runs once the depot is in place; empty: that of the depot. Without effect for ctype 1. At most 8000 characters. */
       depotcommand?: string;
-      /** in the unit. 1 to 1000000. */
+      /** in the unit; without effect with isdaemon. 1 to 1000000. */
       interval?: number;
-      /** Unit of interval. */
+      /** Unit of interval; without effect with isdaemon. */
       unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
-      /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
+      /** True: output is cut into records; otherwise the whole output of a run is one record. Without effect with isdaemon. */
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
@@ -7211,7 +7211,7 @@ export interface Operations {
       kind: "command" | "log";
       /** hosts that the entries of hosts mean now; only if one is an expression. */
       matched?: string[];
-      /** deployed: its hosts run it. */
+      /** deployed: its hosts are to run it; policystate shows whether they do. */
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -7817,7 +7817,7 @@ export interface Operations {
         values?: readonly unknown[];
         /** Position of a page of one SELECT with LIMIT: empty for the first, then `meta.cursor` of the answer before. */
         cursor?: string;
-        /** Zone of the days, weeks, months and years in the statement, such as Europe/Berlin; absent: the user's zone. */
+        /** Zone of the days, weeks, months and years in the statement, such as Europe/Berlin; absent: the user's zone, otherwise that of the class. */
         time_zone?: string;
       };
     };
@@ -7843,7 +7843,7 @@ export interface Operations {
         values?: readonly unknown[];
         /** Position of a page of one SELECT with LIMIT: empty for the first, then `meta.cursor` of the answer before. */
         cursor?: string;
-        /** Zone of the days, weeks, months and years in the statement, such as Europe/Berlin; absent: the user's zone. */
+        /** Zone of the days, weeks, months and years in the statement, such as Europe/Berlin; absent: the user's zone, otherwise that of the class. */
         time_zone?: string;
       };
       /** The statements. */
@@ -7856,7 +7856,7 @@ export interface Operations {
         values?: readonly unknown[];
         /** Position of a page of one SELECT with LIMIT: empty for the first, then `meta.cursor` of the answer before. */
         cursor?: string;
-        /** Zone of the days, weeks, months and years in the statement, such as Europe/Berlin; absent: the user's zone. */
+        /** Zone of the days, weeks, months and years in the statement, such as Europe/Berlin; absent: the user's zone, otherwise that of the class. */
         time_zone?: string;
       };
     };
@@ -8079,7 +8079,7 @@ export interface Operations {
         name: string;
         /** The same as name. */
         colname: string;
-        /** Title for people; empty: none. */
+        /** Title for people; the name if there is none. */
         title: string;
         /** The same as title. */
         dispname: string;
@@ -8141,11 +8141,11 @@ export interface Operations {
       mtime: number;
       /** Revision of the class's own definition, without what it inherits. */
       revision: string;
-      /** Tags of the class. */
+      /** Always empty. */
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
-      /** Field that gives objects their version time; empty: the time of the write. */
+      /** Always empty. */
       vtimebase: string;
       /** Progress of an index that was added to a class with objects. */
       indexing?: {
@@ -8307,7 +8307,7 @@ export interface Operations {
         name: string;
         /** The same as name. */
         colname: string;
-        /** Title for people; empty: none. */
+        /** Title for people; the name if there is none. */
         title: string;
         /** The same as title. */
         dispname: string;
@@ -8369,11 +8369,11 @@ export interface Operations {
       mtime: number;
       /** Revision of the class's own definition, without what it inherits. */
       revision: string;
-      /** Tags of the class. */
+      /** Always empty. */
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
-      /** Field that gives objects their version time; empty: the time of the write. */
+      /** Always empty. */
       vtimebase: string;
       /** Progress of an index that was added to a class with objects. */
       indexing?: {
@@ -8427,7 +8427,7 @@ export interface Operations {
       name: string;
       /** The same as name. */
       colname: string;
-      /** Title for people; empty: none. */
+      /** Title for people; the name if there is none. */
       title: string;
       /** The same as title. */
       dispname: string;
@@ -8524,11 +8524,11 @@ export interface Operations {
       mtime: number;
       /** Revision of the class's own definition, without what it inherits. */
       revision: string;
-      /** Tags of the class. */
+      /** Always empty. */
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
-      /** Field that gives objects their version time; empty: the time of the write. */
+      /** Always empty. */
       vtimebase: string;
     }[];
   };
@@ -8588,11 +8588,11 @@ export interface Operations {
       mtime: number;
       /** Revision of the class's own definition, without what it inherits. */
       revision: string;
-      /** Tags of the class. */
+      /** Always empty. */
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
-      /** Field that gives objects their version time; empty: the time of the write. */
+      /** Always empty. */
       vtimebase: string;
     }[];
   };
@@ -8611,7 +8611,7 @@ export interface Operations {
         cond: string;
         /** True: also answers the columns and classes of the rows, as meta. */
         meta?: boolean;
-        /** Zone of the days, weeks, months and years in the search, such as Europe/Berlin; absent: the user's zone. */
+        /** Zone of the days, weeks, months and years in the search, such as Europe/Berlin; absent: the user's zone, otherwise that of the class. */
         time_zone?: string;
       };
     };
@@ -8632,7 +8632,7 @@ export interface Operations {
         cond?: string;
         /** True: also answers the columns and classes of the rows, as meta. */
         meta?: boolean;
-        /** Zone of the days, weeks, months and years in the search, such as Europe/Berlin; absent: the user's zone. */
+        /** Zone of the days, weeks, months and years in the search, such as Europe/Berlin; absent: the user's zone, otherwise that of the class. */
         time_zone?: string;
       };
       /** The condition. */
@@ -8641,7 +8641,7 @@ export interface Operations {
         cond: string;
         /** True: also answers the columns and classes of the rows, as meta. */
         meta?: boolean;
-        /** Zone of the days, weeks, months and years in the search, such as Europe/Berlin; absent: the user's zone. */
+        /** Zone of the days, weeks, months and years in the search, such as Europe/Berlin; absent: the user's zone, otherwise that of the class. */
         time_zone?: string;
       };
     };
@@ -8732,7 +8732,7 @@ export interface Operations {
         attr?: {
           /** True: the trigger does not run. */
           disable?: string | boolean;
-          /** True: the trigger runs before the write and may change or refuse it; otherwise after it. */
+          /** True or absent: the trigger runs before the write and may change or refuse it; false: after it. */
           before?: string | boolean;
           /** Order among the triggers of a write, ascending; 0 when absent. */
           level?: string | number;
@@ -9797,7 +9797,7 @@ export interface Operations {
   deleteUserTokensById: {
     request: {
       path: {
-        /** Id of one of the caller's own. */
+        /** Id of one of the caller's own tokens, as their list has it. */
         id: string;
       };
     };

@@ -1,4 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { AppError } from "../../../common/errors.ts";
 import { MANUAL_MAX_BYTES } from "../../../common/limits.ts";
 import type { ManualIndex } from "../../../common/manual/search.ts";
 
@@ -18,11 +20,13 @@ export interface ManualFile {
 
 const PACKED = ".gz";
 export const INDEX_FILE = "index.json";
-const SEARCH_FILE = "search.html";
+const SEARCH_FILE = "find.html";
 
-/** Reads the folder that the build made. Throws if a file is missing. */
+/** Reads the folder that the build made. Throws if a file is missing; `AppError("not_found")` without the folder. */
 export async function readManual(folder: URL): Promise<Manual> {
-  const names = await readdir(folder);
+  const names = await readdir(folder).catch(() => {
+    throw new AppError("not_found", `The manual is not in ${fileURLToPath(folder)}: make it by npm run build.`);
+  });
   const files = new Map<string, ManualFile>();
   let bytes = 0;
   for (const name of names.filter((one) => !one.endsWith(PACKED))) {

@@ -13,8 +13,9 @@ const INDEX = {
 };
 const FILES = {
   "index.html": "<h1>Manual</h1>",
+  "search.html": "<h1>Search for words</h1>",
   "hosts.html": `<h1>Hosts</h1>${"text ".repeat(500)}`,
-  "search.html": `<input value="<!-- query -->"><!-- results -->`,
+  "find.html": `<input value="<!-- query -->"><!-- results -->`,
   "index.json": JSON.stringify(INDEX),
   "style.css": "body{}",
   "search.js": "export {};",
@@ -42,6 +43,7 @@ test.each([
   ["/docs", "index.html", "text/html"],
   ["/docs/", "index.html", "text/html"],
   ["/docs/hosts", "hosts.html", "text/html"],
+  ["/docs/search", "search.html", "text/html"],
   ["/docs/hosts.html", "hosts.html", "text/html"],
   ["/docs/style.css", "style.css", "text/css"],
   ["/docs/search.js", "search.js", "text/javascript"],
@@ -64,7 +66,7 @@ test("a page is sent compressed, and not again to a client that has it", async (
 });
 
 test("pages run only the script of the manual and load nothing of another site", async () => {
-  for (const url of ["/docs", "/docs/hosts", "/docs/search?q=join"]) {
+  for (const url of ["/docs", "/docs/hosts", "/docs/find?q=join"]) {
     const policy = String((await get(url)).headers["content-security-policy"]);
     expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';.*; frame-ancestors 'none'$/);
     expect(policy).not.toMatch(/unsafe|\*|http/);
@@ -74,27 +76,27 @@ test("pages run only the script of the manual and load nothing of another site",
 });
 
 test("a search is answered as a page, and nothing of the query becomes a tag", async () => {
-  const { body, headers } = await get(`/docs/search?q=${encodeURIComponent("JOIN")}`);
+  const { body, headers } = await get(`/docs/find?q=${encodeURIComponent("JOIN")}`);
   expect(headers["content-type"]).toBe("text/html; charset=utf-8");
   expect(body).toContain(`<input value="JOIN">`);
   expect(body).toContain(`1 section for <b>JOIN</b>`);
   expect(body).toContain(`<a href="/docs/hosts#join">Join &lt;a&gt; host</a><span>Hosts</span>`);
   expect(body).toContain("Costs $&amp; and 1 &lt; 2");
   const evil = `"><script>alert(1)</script>`;
-  const answer = (await get(`/docs/search?q=${encodeURIComponent(evil)}`)).body;
+  const answer = (await get(`/docs/find?q=${encodeURIComponent(evil)}`)).body;
   expect(answer).toContain("Nothing found for <b>&quot;&gt;&lt;script&gt;");
   expect(answer).not.toContain("<script>");
-  expect((await get("/docs/search")).body).toContain("Type words into the field");
+  expect((await get("/docs/find")).body).toContain("Type words into the field");
 });
 
 test("a query is read up to its bound, and one that is no text finds nothing", async () => {
-  const { body } = await get(`/docs/search?q=${"x".repeat(5_000)}`);
+  const { body } = await get(`/docs/find?q=${"x".repeat(5_000)}`);
   expect(body).toContain(`<input value="${"x".repeat(200)}">`);
-  expect((await get("/docs/search?q=%zz%ff&q=b")).statusCode).toBe(200);
+  expect((await get("/docs/find?q=%zz%ff&q=b")).statusCode).toBe(200);
 });
 
 test("another name is not found, also not one of a file beside the manual", async () => {
-  for (const name of ["none", "search.html", "hosts.html.gz", "..%2f..%2fpackage.json", "constructor"]) {
+  for (const name of ["none", "find.html", "hosts.html.gz", "..%2f..%2fpackage.json", "constructor"]) {
     expect((await get(`/docs/${name}`)).json(), name).toMatchObject({ status: "error", code: "not_found" });
   }
 });
@@ -111,6 +113,14 @@ test("the manual is only read", async () => {
 test("a controller without the manual answers that there is nothing", async () => {
   await using without = await openTestHttp();
   expect((await without.app.inject({ url: "/docs" })).json()).toMatchObject({ code: "not_found" });
+});
+
+test("a build without the manual says what to do", async () => {
+  const read = readManual(pathToFileURL(`${folder}/none/`));
+  await expect(read).rejects.toMatchObject({
+    code: "not_found",
+    message: expect.stringMatching("none/.*npm run build"),
+  });
 });
 
 test("a manual with a missing file is not served in part", async () => {

@@ -7,7 +7,7 @@ import type { Manual } from "./files.ts";
 import { resultsPage } from "./results.ts";
 
 /** Paths of the manual. */
-export const MANUAL_PATHS = ["/docs", "/docs/search", "/docs/:page"] as const;
+export const MANUAL_PATHS = ["/docs", "/docs/find", "/docs/:page"] as const;
 const [START, SEARCH, PAGE] = MANUAL_PATHS;
 
 /** Pages load the style, the script, the index and the pictures of the manual, and nothing else. */
