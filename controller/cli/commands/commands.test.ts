@@ -304,6 +304,8 @@ test("a wrong command line ends with 64 and does nothing; a call that fails ends
     expect((await odp(words)).code, words).toBe(64);
   expect((await odp("host lst")).err).toContain("Did you mean list?");
   expect((await odp("host --help")).code).toBe(0);
+  const { out: help } = await odp("--help");
+  expect((await odp("--context host --help")).out).toBe(help);
   const wrong = await odp("host list", { environment: { ODP_PASSWORD: "wrong" } });
   expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining("Sign in: odp login") });
   const away = await odp("host list", { environment: { ODP_URL: "http://127.0.0.1:9" } });
