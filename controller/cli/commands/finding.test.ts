@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { lstat, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openCommands, type Commands } from "../../../test/helpers/programs/commands.ts";
@@ -66,6 +66,23 @@ test("a file whose content breaks off keeps what it had, and nothing is left bes
   await expect(writeWhole(join(folder, "none/x"), broken(), { next: Math.random })).rejects.toThrow(
     "cannot be written",
   );
+});
+
+test("a file keeps its permissions, a link stays a link, and what is no file is never replaced", async () => {
+  const { odp, line } = commands;
+  const [file, link] = [join(line.folder, "private.mql"), join(line.folder, "link.mql")];
+  await writeFile(file, "before", { mode: 0o600 });
+  await symlink(file, link);
+  expect((await odp(["export", "/matrix/log", "-f", link])).code).toBe(0);
+  expect((await lstat(link)).isSymbolicLink()).toBe(true);
+  expect([(await stat(file)).mode & 0o777, await readFile(file, "utf8")]).toEqual([
+    0o600,
+    expect.stringMatching("^CREATE"),
+  ]);
+  for (const path of ["/dev/null", line.folder, ""])
+    expect(await odp(["export", "/matrix/log", "-f", path]), path).toMatchObject({ code: 1 });
+  expect((await stat("/dev/null")).isCharacterDevice()).toBe(true);
+  expect((await odp("export /matrix/log -f -")).out).toMatch(/^CREATE/);
 });
 
 test("notifications are written as they come: one, or all until Ctrl-C, of the wanted source", async () => {
