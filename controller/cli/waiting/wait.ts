@@ -1,6 +1,7 @@
-import { errorText, isAppError } from "../../../common/errors.ts";
+import { errorText } from "../../../common/errors.ts";
 import { CLI_RUN_POLLS_SETTLED, CLI_WAIT_LOOK_MAX_MS, CLI_WAIT_LOOK_MS } from "../../../common/limits.ts";
 import { wait, type Clock } from "../../../common/time.ts";
+import { isPassing } from "../failure.ts";
 import type { Look } from "./conditions.ts";
 
 export interface WaitOptions {
@@ -43,7 +44,7 @@ export async function waitFor({ look, timeoutMs, clock, signal, note }: WaitOpti
         text = seen.text;
       } catch (error) {
         if (over.signal.aborted) break;
-        if (!isAppError(error, "unavailable", "unknown_outcome", "deadline", "limited")) throw error;
+        if (!isPassing(error)) throw error;
         text = errorText(error);
         if (text !== told) note(`${text} Trying again.`);
         told = text;
