@@ -4,6 +4,8 @@ import { KIB, MIB } from "./units.ts";
 
 /** Bytes of the standard input of `odp exec`. In base64, with the command beside it, it fits into `JOB_PARAM_MAX_BYTES`. */
 export const CLI_EXEC_INPUT_MAX_BYTES = 40 * KIB;
+/** Longer parameters of a run are sent in a body: the head of a request has an end. */
+export const CLI_QUERY_MAX_CHARACTERS = 4_000;
 /** Bytes of a line of output that the command line shows for one of several hosts; longer lines are split. */
 export const CLI_LINE_MAX_BYTES = 64 * KIB;
 /** Columns of a terminal that a cell of a table takes at most where the width of the terminal is not known. */

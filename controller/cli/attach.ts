@@ -11,7 +11,7 @@ import {
 import { wait, type Clock } from "../../common/time.ts";
 import { printableLines } from "./formats/printable.ts";
 import { HostLines, type Write } from "./host-lines.ts";
-import { exitCodeOf, recapOf, type HostEnd } from "./run-ends.ts";
+import { exitCodeOf, mayBeginFurther, recapOf, type HostEnd } from "./run-ends.ts";
 
 export interface AttachOptions {
   readonly client: Pick<OdpClient, "call" | "events" | "pages">;
@@ -66,7 +66,7 @@ async function followAll(options: AttachOptions, add: Add, ends: Map<string, Hos
     const further = rows.filter(({ host }) => !ends.has(host));
     const ended = await mapLimited(further, CLI_FOLLOWED_HOSTS_MAX, ({ host }) => followHost(host, add, options));
     for (const end of ended) ends.set(end.host, end);
-    if (first !== undefined && !(await mayBeginFurther(first, options))) return true;
+    if (first !== undefined && !mayBeginFurther(await jobOf(first, options), first.isScheduled)) return true;
     vain = further.length > 0 || first === undefined ? 0 : vain + 1;
     await wait(clock, CLI_RUN_POLL_MS, signal);
   }
@@ -86,15 +86,12 @@ async function rowsOf({ client, runId, runClass, signal }: AttachOptions): Promi
   return rows;
 }
 
-/** True if the run may begin on further hosts, or run a script. Other runs begin on all their hosts at once. */
-async function mayBeginFurther({ job, isScheduled }: RunRow, { client, signal }: AttachOptions): Promise<boolean> {
-  if (isScheduled) return true;
+/** The job; `undefined`: it was removed or is not visible. */
+async function jobOf({ job }: RunRow, { client, signal }: AttachOptions): Promise<JobRecord | undefined> {
   try {
-    const found = (await client.call("getJobByPath", { path: { path: job } }, { signal })) as JobRecord;
-    return [found.begin, found.end, found.queue].some((text) => text !== "") || found.groupmode === "one";
+    return (await client.call("getJobByPath", { path: { path: job } }, { signal })) as JobRecord;
   } catch (error) {
-    // The job was removed or is not visible, so nothing is known of it.
-    if (isAppError(error, "not_found", "denied")) return true;
+    if (isAppError(error, "not_found", "denied")) return undefined;
     throw error;
   }
 }

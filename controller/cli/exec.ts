@@ -1,6 +1,6 @@
 import type { OdpClient, RequestOf } from "../../common/client/index.ts";
 import { errorText } from "../../common/errors.ts";
-import { CLIENT_WAIT_MAX_MS } from "../../common/limits.ts";
+import { CLI_QUERY_MAX_CHARACTERS, CLIENT_WAIT_MAX_MS } from "../../common/limits.ts";
 import { printableLines } from "./formats/printable.ts";
 import { HostLines, type Stream, type Write } from "./host-lines.ts";
 import { exitCodeOf, FAILED, failuresOf, recapOf, type HostEnd } from "./run-ends.ts";
@@ -74,8 +74,8 @@ export async function exec({ host, command, timeoutSeconds, input, ...following 
   });
   const asked = { param, timeout: timeoutSeconds };
   const shown = isOne ? asItComes(following.write) : new HostLines(following.write);
-  const isLong = input !== undefined;
-  return follow("remote_command@system/common", asked, { ...following, shown, isLong, isRecapped: !isOne });
+  const hasInput = input !== undefined;
+  return follow("remote_command@system/common", asked, { ...following, shown, hasInput, isRecapped: !isOne });
 }
 
 /** Runs a job, passes on what its hosts write, line by line, and answers the exit code of the call. */
@@ -98,21 +98,22 @@ interface Following extends FollowOptions {
   readonly shown: Shown;
   /** True: tells the id of the run, how it ended on each host, and on how many. */
   readonly isRecapped?: boolean;
-  /** True: what is asked may be too long for a URL. */
-  readonly isLong?: boolean;
+  /** True: what is asked has content, which belongs in no URL. */
+  readonly hasInput?: boolean;
 }
 
 async function follow(
   job: string,
   asked: RequestOf<"getJobByPath">["query"] & object,
-  { client, cancel, leave, write, shown, isRecapped = false, isLong = false }: Following,
+  { client, cancel, leave, write, shown, isRecapped = false, hasInput = false }: Following,
 ): Promise<number> {
   const tell = (note: string): void => write("stderr", Buffer.from(`odp: ${printableLines(note)}\n`));
   const path = { path: job };
   const options = { signal: leave, silenceMs: SILENCE_MS };
-  const lines = isLong
-    ? client.lines("postJobExecByPath", { path, body: asked }, options)
-    : client.lines("getJobByPath", { path, query: asked }, options);
+  const lines =
+    hasInput || isLong(asked.param)
+      ? client.lines("postJobExecByPath", { path, body: asked }, options)
+      : client.lines("getJobByPath", { path, query: asked }, options);
   let end: End | undefined;
   let stop = (): void => undefined;
   try {
@@ -131,6 +132,11 @@ async function follow(
   const told = end === undefined ? ["The answer broke off before the end of the command."] : notesOf(end, isRecapped);
   told.forEach(tell);
   return end === undefined ? FAILED : exitCodeOf(end.runs);
+}
+
+/** True for parameters of a run that may be too long for a URL. */
+export function isLong(param: string | undefined): boolean {
+  return encodeURIComponent(param ?? "").length > CLI_QUERY_MAX_CHARACTERS;
 }
 
 /** Cancels the run when the signal fires, or has. */

@@ -1,4 +1,4 @@
-import { errorText, isAppError } from "../../common/errors.ts";
+import { errorText, isAppError, type AppError } from "../../common/errors.ts";
 import { UsageError, WRONG_USAGE } from "./declared/usage.ts";
 import { printableLines } from "./formats/printable.ts";
 
@@ -13,6 +13,11 @@ const ADVICE: Readonly<Record<string, string>> = {
   deadline: "It may have been done: look before you try again.",
   stale: "Another user was faster: read it again, then repeat your change.",
 };
+
+/** True for failures that pass by themselves: what only reads or listens may be tried again. */
+export function isPassing(error: unknown): error is AppError {
+  return isAppError(error, "unavailable", "unknown_outcome", "deadline", "limited");
+}
 
 /** A failure in one or two lines. */
 export function failureText(error: unknown): string {

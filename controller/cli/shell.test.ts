@@ -1,4 +1,4 @@
-import { PassThrough } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { AppError } from "../../common/errors.ts";
 import { realClock } from "../../test/helpers/time/clock.ts";
@@ -71,4 +71,18 @@ test("a secret that is typed is not shown; Ctrl-C ends the question", async () =
   expect([await typed.line, typed.shown()]).toEqual(["kestrel", "Password: \n"]);
   await expect(asked("kes\u0003").line).rejects.toMatchObject({ code: "cancelled" });
   await expect(asked("\r").line).rejects.toThrow("Nothing was given.");
+});
+
+test("each question without a terminal takes the next line of the standard input; behind the last one is none", async () => {
+  const stdin = Readable.from(["kestrel\r\nos", "lo\nrest"]);
+  const ask = () => secretLine("?", { stdin, stderr: { write: () => true }, signal: new AbortController().signal });
+  expect([await ask(), await ask(), await ask()]).toEqual(["kestrel", "oslo", "rest"]);
+  await expect(ask()).rejects.toThrow("Nothing was given.");
+});
+
+test("a signal ends a question to a pipe that stays open", async () => {
+  const ended = new AbortController();
+  const line = secretLine("?", { stdin: new PassThrough(), stderr: { write: () => true }, signal: ended.signal });
+  ended.abort();
+  await expect(line).rejects.toMatchObject({ code: "cancelled" });
 });

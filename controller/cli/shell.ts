@@ -244,6 +244,10 @@ export class ProcessShell implements Shell {
     return Buffer.concat(pieces);
   }
 
+  get isTyped(): boolean {
+    return this.#parts.stdin.isTTY === true;
+  }
+
   secret(question: string): Promise<string> {
     const { stdin, stderr } = this.#parts;
     return secretLine(question, { stdin, stderr, signal: this.ended() });

@@ -203,6 +203,12 @@ test("jobs and their runs are listed", async () => {
     err: expect.stringMatching(/run \w+\n.*web-1: unreachable.*\n.*1 host: 1 unreachable\n$/s),
   });
   expect((await odp("job run backup@nightly --param [1]")).code).toBe(64);
+  // Longer than the head of a request may be.
+  const param = JSON.stringify({ TEXT: "é".repeat(4_000) });
+  const long = ["job", "run", "backup@nightly", "--param", param];
+  expect((await odp([...long, "--detach"])).out).toMatch(/^[0-9A-Z]{26}\n$/);
+  expect((await odp(long)).err).toContain("1 host: 1 unreachable");
+  expect((await odp(["exec", "web-1", "é".repeat(4_000)])).err).toContain("web-1: unreachable");
 });
 
 describe("login", () => {
@@ -258,6 +264,9 @@ test("wait ends when the state is reached, with 124 when the time is over, and w
     err: "odp: it ended with web-1: unreachable\n",
     code: 1,
   });
+  await odp(["depot", "upload", "taken@1.0.0", file]);
+  expect((await odp("undeploy taken --host web-1 --timeout 1")).out).toContain("web-1");
+  expect((await odp("wait deployment taken --timeout 1")).err).toContain("taken was not deployed yet");
   const run = (await odp("job run backup@nightly --detach")).out.trim();
   expect((await odp(["wait", "run", run])).code).toBe(0);
   expect((await odp(["wait", "run", run, "--for", "ok"])).err).toContain("it ended with web-1: unreachable");
@@ -304,6 +313,8 @@ test("a wrong command line ends with 64 and does nothing; a call that fails ends
     expect((await odp(words)).code, words).toBe(64);
   expect((await odp("host lst")).err).toContain("Did you mean list?");
   expect((await odp("host --help")).code).toBe(0);
+  const { out: help } = await odp("--help");
+  expect((await odp("--context host --help")).out).toBe(help);
   const wrong = await odp("host list", { environment: { ODP_PASSWORD: "wrong" } });
   expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining("Sign in: odp login") });
   const away = await odp("host list", { environment: { ODP_URL: "http://127.0.0.1:9" } });

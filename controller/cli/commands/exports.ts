@@ -19,7 +19,7 @@ export const EXPORT_COMMANDS: CommandDeclaration = {
       name: "file",
       short: "f",
       value: "path",
-      summary: "file to write; default: the standard output",
+      summary: "file to write; - and default: the standard output",
       completes: "files",
     },
     { name: "below", summary: "also the classes below it" },
@@ -35,7 +35,8 @@ export const EXPORT_COMMANDS: CommandDeclaration = {
 
 async function exportClass(call: Call): Promise<void> {
   const { shell } = call;
-  const [query, file] = [queryOf(call), call.optional("file")];
+  const [query, given] = [queryOf(call), call.optional("file")];
+  const file = given === "-" ? undefined : given;
   if (call.is("xlsx") && file === undefined) throw new UsageError("A workbook needs a file: add --file <path>.");
   const client = await shell.client();
   const download = await client.download("getMxobjectExport", { query }, { signal: shell.ended() });

@@ -1,6 +1,8 @@
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { lstat, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Clock } from "../../../common/time.ts";
 import { openCommands, type Commands } from "../../../test/helpers/programs/commands.ts";
 import { writeWhole } from "../whole-file.ts";
 
@@ -68,6 +70,23 @@ test("a file whose content breaks off keeps what it had, and nothing is left bes
   );
 });
 
+test("a file keeps its permissions, a link stays a link, and what is no file is never replaced", async () => {
+  const { odp, line } = commands;
+  const [file, link] = [join(line.folder, "private.mql"), join(line.folder, "link.mql")];
+  await writeFile(file, "before", { mode: 0o600 });
+  await symlink(file, link);
+  expect((await odp(["export", "/matrix/log", "-f", link])).code).toBe(0);
+  expect((await lstat(link)).isSymbolicLink()).toBe(true);
+  expect([(await stat(file)).mode & 0o777, await readFile(file, "utf8")]).toEqual([
+    0o600,
+    expect.stringMatching("^CREATE"),
+  ]);
+  for (const path of ["/dev/null", line.folder, ""])
+    expect(await odp(["export", "/matrix/log", "-f", path]), path).toMatchObject({ code: 1 });
+  expect((await stat("/dev/null")).isCharacterDevice()).toBe(true);
+  expect((await odp("export /matrix/log -f -")).out).toMatch(/^CREATE/);
+});
+
 test("notifications are written as they come: one, or all until Ctrl-C, of the wanted source", async () => {
   const { odp, world } = commands;
   const publish = (source: string): void =>
@@ -95,4 +114,33 @@ test("notifications are written as they come: one, or all until Ctrl-C, of the w
   expect((await odp("notify alerts -o csv")).code).toBe(64);
   const away = await odp("notify alerts -f", { environment: { ODP_URL: "http://127.0.0.1:9" } });
   expect(away).toMatchObject({ code: 1, err: expect.stringContaining("odp context list") });
+});
+
+test("a connection that breaks is made again, which is told; what comes then is written", async () => {
+  const { odp, world } = commands;
+  const sockets: Duplex[] = [];
+  world.app.server.on("upgrade", (_request, socket) => sockets.push(socket));
+  let told = "";
+  const act = (out: string, err: string): boolean => {
+    const news = err.slice(told.length);
+    told = err;
+    if (!news.includes("listening")) return out.includes("full");
+    if (sockets.length === 1) sockets[0]?.destroy();
+    else
+      world.assembly.notifications.publish("matrix", {
+        source: "s",
+        subject: "alerts",
+        title: "disk",
+        msg: "full",
+      } as never);
+    return false;
+  };
+  const atOnce: Clock = {
+    nowMs: () => 0,
+    monotonicMs: () => 0,
+    after: (_, callback) => (setImmediate(callback), () => undefined),
+  };
+  const { out, err } = await odp("notify alerts -f", { interruptAt: act, clock: atOnce });
+  expect(out).toMatch(/ disk {2}full\n$/);
+  expect(err).toMatch(/listening to alerts\n.* Notifications may have been missed\.\n.*listening to alerts\n$/);
 });

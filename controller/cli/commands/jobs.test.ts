@@ -46,6 +46,8 @@ test("a job is made by options, changed by what is given, and made again from a 
   expect((await odp("job schedule backup@nightly --host h1 --timeout 9")).code).toBe(0);
   const { out } = await odp("job show backup@nightly -o json");
   expect(JSON.parse(out)).toMatchObject({ host: ["h1"], timeout: 9, exec: ["true"], schedule: when[1] });
+  const file = { stdin: JSON.stringify({ name: "backup", dir: "nightly", timeout: 9 }) };
+  expect(await odp("job schedule -f -", file)).toMatchObject({ code: 64, err: expect.stringContaining("list exec") });
   expect(await odp("job schedule copy@nightly -f -", { stdin: out })).toMatchObject({
     code: 0,
     err: expect.not.stringContaining("odp:"),

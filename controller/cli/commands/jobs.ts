@@ -3,7 +3,7 @@ import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
 import type { Shell } from "../declared/shell.ts";
 import { UsageError } from "../declared/usage.ts";
-import { exec, runJob, type FollowOptions } from "../exec.ts";
+import { exec, isLong, runJob, type FollowOptions } from "../exec.ts";
 import { CANCELLED } from "../failure.ts";
 import { followRun, requireNoFormat, requireObject, RUN_CODES, RUN_COMMANDS } from "./runs.ts";
 import { JOB_VIEW, SCHEDULE_COMMANDS } from "./schedules.ts";
@@ -123,8 +123,11 @@ interface Given {
 async function begin(shell: Shell, { job, hosts, param, timeoutSeconds }: Given): Promise<string> {
   const members = { ...(JSON.parse(param ?? "{}") as object), ...(hosts && { "HOST!": hosts }) };
   const query = { param: JSON.stringify(members), ...(timeoutSeconds !== undefined && { timeout: timeoutSeconds }) };
-  const client = await shell.client();
-  return String(await client.call("getJobExecByPath", { path: { path: job }, query }, { signal: shell.ended() }));
+  const [client, signal, path] = [await shell.client(), shell.ended(), { path: job }];
+  const runId = isLong(query.param)
+    ? await client.call("postJobExecByPath", { path, body: query }, { signal })
+    : await client.call("getJobExecByPath", { path, query }, { signal });
+  return String(runId);
 }
 
 async function beginAndFollow(call: Call, given: Given): Promise<number | undefined> {

@@ -1,11 +1,11 @@
 import { OdpClient, type FrameOf, type Socket } from "../../../common/client/index.ts";
-import { isAppError } from "../../../common/errors.ts";
 import { CLI_RECONNECT_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
 import type { Shell } from "../declared/shell.ts";
 import { UsageError } from "../declared/usage.ts";
+import { isPassing } from "../failure.ts";
 import { printable, printableJson } from "../formats/printable.ts";
 import { untilInterrupted } from "./following.ts";
 
@@ -43,7 +43,7 @@ async function notify(call: Call): Promise<number | void> {
         if (await follow(call, client)) return;
       } catch (error) {
         // A first connection that fails has a reason that the user must know. One that breaks is made again.
-        if (signal.aborted || !isOpen || !isAppError(error, "unavailable")) throw error;
+        if (signal.aborted || !isOpen || !isPassing(error)) throw error;
         shell.note(`odp: ${error.message} Notifications may have been missed.`);
       }
       await wait(shell.clock, CLI_RECONNECT_MS, signal);

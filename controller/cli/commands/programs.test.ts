@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -75,6 +78,38 @@ test("a rule is stored, tried on lines without storing anything, and its failure
   expect((await odp("rule show /matrix/rules/lag")).err).toContain("did you mean /matrix/rules/log?");
   expect((await odp("rule remove /matrix/rules/log")).code).toBe(0);
   expect(await json("rule list --class /matrix/log")).toEqual([]);
+});
+
+/** Runs a command. Just before its first write, another user acts. */
+async function overtaken(act: string[], words: readonly string[]) {
+  let isActed = false;
+  const between = createServer((request, response) => {
+    const pass = (): unknown => commands.world.app.server.emit("request", request, response);
+    if (request.method !== "PUT" || isActed) return void pass();
+    isActed = true;
+    void commands.odp(act).then(pass);
+  });
+  await once(between.listen(0, "127.0.0.1"), "listening");
+  try {
+    const { port } = between.address() as AddressInfo;
+    return await commands.odp(words, { environment: { ODP_URL: `http://127.0.0.1:${port}` } });
+  } finally {
+    between.closeAllConnections();
+    between.close();
+  }
+}
+
+test("apply replaces neither what another user changed nor what one made since it was read", async () => {
+  const [mine, theirs] = [await file("mine", "--class=/matrix/log\n"), await file("theirs", "-- theirs\n")];
+  const rule = (path: string) => ["rule", "apply", "/matrix/rules/raced", "-f", path];
+  const trigger = (path: string) => ["trigger", "apply", "/matrix/box", "raced", "-f", path];
+  for (const apply of [rule, trigger])
+    for (const round of ["made", "changed"]) {
+      const ran = await overtaken(apply(theirs), apply(mine));
+      expect(ran, round).toMatchObject({ code: 1, out: "", err: expect.stringContaining("Another user was faster") });
+    }
+  expect((await commands.odp("rule show /matrix/rules/raced")).out).toBe("-- theirs\n");
+  expect((await commands.odp("trigger show /matrix/box raced")).out).toBe("-- theirs\n");
 });
 
 test("a script of the controller or of this machine is run with its input, and its log is shown and followed", async () => {

@@ -48,6 +48,9 @@ test("one's own password takes the present one as well", async () => {
   expect((await asKim("kestrel over oslo", "wrong\nosprey over bergen\n")).code).toBe(1);
   expect(await asKim("kestrel over oslo", "kestrel over oslo\nosprey over bergen\n")).toMatchObject({ code: 0 });
   expect((await asKim("osprey over bergen", "osprey over bergen\nkestrel over oslo\n")).code).toBe(0);
+  const environment = { ODP_USER: "matrix.kim", ODP_PASSWORD: "kestrel over oslo" };
+  const stdin = "kestrel over oslo\nosprey over bergen\n";
+  expect(await odp("user set kim --password", { stdin, environment })).toMatchObject({ code: 0 });
 });
 
 test("a group is added below another one, and its members come and go", async () => {

@@ -95,11 +95,16 @@ async function schedule(call: Call): Promise<void> {
     );
   else {
     const body = { ...file, ...changes, name, dir } as Row;
-    if (!Array.isArray(body["exec"])) throw new UsageError(`There is no job ${fullname} yet: add --exec <command>.`);
+    if (!Array.isArray(body["exec"])) throw new UsageError(withoutExec(fullname, file !== undefined));
     const condition = before === undefined ? { ifNoneMatch: "*" as const } : { ifMatch: before.revision };
     await client.call("postJob", { body: body as unknown as Definition }, { ...condition, signal });
   }
   await shell.show([await jobNamed(client, fullname, signal)], JOB_VIEW);
+}
+
+function withoutExec(fullname: string, isFile: boolean): string {
+  if (isFile) return "The definition of a job needs the list exec, or add --exec <command>.";
+  return `There is no job ${fullname} yet: add --exec <command>.`;
 }
 
 /** The definition of `--file`; `undefined` without one. */

@@ -9,6 +9,7 @@ import {
 } from "./declaration.ts";
 import type { Shell } from "./shell.ts";
 import { watched } from "./watched.ts";
+import { placeOfCommand } from "./words.ts";
 
 /** Values of the options of every command. */
 export type CommonWords = Readonly<Partial<Record<(typeof COMMON_FLAGS)[number]["name"], string | true>>>;
@@ -48,11 +49,10 @@ export function programOf(options: ProgramOptions): Command {
 
 /** True for commands that the words may run or describe. All of them if the words ask for the help of the program. */
 function namedBy({ commands, words }: ProgramOptions): (declaration: CommandDeclaration) => boolean {
-  const first = words.findIndex((word) => commands.some(({ name }) => name === word));
+  const first = placeOfCommand(words, commands);
   const isHelp = words.slice(0, first).some((word) => word === "--help" || word === "-h");
   if (first === -1 || isHelp) return () => true;
-  const given = new Set(words);
-  return ({ name }) => given.has(name);
+  return ({ name }) => name === words[first];
 }
 
 function commandOf(declaration: CommandDeclaration, options: ProgramOptions): Command {

@@ -46,8 +46,10 @@ export interface Shell {
   readonly zone: TimeZone;
   /** Reads a file, or the standard input for `-`. */
   input(path: string): Promise<Buffer>;
-  /** Asks for a text that is not shown. Without a terminal, reads the first line of the standard input. */
+  /** Asks for a text that is not shown. Without a terminal, reads the next line of the standard input. */
   secret(question: string): Promise<string>;
+  /** True if the standard input is a terminal. */
+  readonly isTyped: boolean;
   /** Version of this program. */
   readonly version: string;
   readonly environment: Readonly<Record<string, string | undefined>>;

@@ -1,7 +1,7 @@
-import { errorText, isAppError } from "../../../common/errors.ts";
+import { errorText } from "../../../common/errors.ts";
 import { CLI_WATCH_MAX_SECONDS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
-import { CANCELLED } from "../failure.ts";
+import { CANCELLED, isPassing } from "../failure.ts";
 import { timeText } from "../formats/times.ts";
 import type { Call } from "./call.ts";
 import type { CommandDeclaration } from "./declaration.ts";
@@ -36,10 +36,6 @@ export async function watched(call: Call, run: Run): Promise<number> {
     }
   }
   return signal.aborted ? CANCELLED : 0;
-}
-
-function isPassing(error: unknown): boolean {
-  return isAppError(error, "unavailable", "unknown_outcome", "deadline", "limited");
 }
 
 interface WatchedView {

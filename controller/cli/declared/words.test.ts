@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { CommandDeclaration } from "./declaration.ts";
-import { expandedWords } from "./words.ts";
+import { expandedWords, placeOfCommand } from "./words.ts";
 
 const run = () => Promise.resolve();
 const COMMANDS: readonly CommandDeclaration[] = [
@@ -22,4 +22,15 @@ test.each([
   ["host list --fields --watch", "host list --fields --watch"],
 ])("%s is %s", (words, expanded) => {
   expect(expandedWords(words.split(" "), COMMANDS).join(" ")).toBe(expanded);
+});
+
+test.each([
+  ["host list", 0],
+  ["--context host exec", 2],
+  ["--context host", -1],
+  ["--fields=host --utc -o csv host list", 4],
+  ["-o host --help", -1],
+  ["hst host", -1],
+])("the command of %s is at %i", (words, place) => {
+  expect(placeOfCommand(words.split(" "), COMMANDS)).toBe(place);
 });

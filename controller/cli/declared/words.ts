@@ -25,6 +25,16 @@ export function expandedWords(words: readonly string[], commands: readonly Comma
   return expanded;
 }
 
+/** Place of the word that names a command of the program; -1: there is none. Values of options before it are none. */
+export function placeOfCommand(words: readonly string[], commands: readonly CommandDeclaration[]): number {
+  let isValue = false;
+  for (const [at, word] of words.entries()) {
+    if (!isValue && !word.startsWith("-")) return commands.some(({ name }) => name === word) ? at : -1;
+    isValue = !isValue && takesValue(word, undefined);
+  }
+  return -1;
+}
+
 function expandedWord(word: string, command: CommandDeclaration | undefined): readonly string[] {
   const [, fields] = /^--json=(.*)$/s.exec(word) ?? [];
   if (fields !== undefined) return ["--json", `--fields=${fields}`];

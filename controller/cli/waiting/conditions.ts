@@ -1,13 +1,16 @@
 import { isOdpError, type OdpClient } from "../../../common/client/index.ts";
 import { AppError } from "../../../common/errors.ts";
-import { CLI_RUNS_MAX } from "../../../common/limits.ts";
+import { CLI_RUN_HOSTS_MAX, CLI_RUNS_MAX } from "../../../common/limits.ts";
 import { counted } from "../../../common/text/counted.ts";
+import { mayBeginFurther } from "../run-ends.ts";
 
 /** State of a thing at one look. */
 export interface Look {
   readonly isReached: boolean;
   /** True if the state can no longer be reached. */
   readonly isLost?: boolean;
+  /** True if more may follow, so the look counts once others have shown the same. */
+  readonly isProvisional?: boolean;
   /** Reason why it is not reached, for people. */
   readonly text: string;
 }
@@ -60,28 +63,40 @@ async function policyLook(name: string, { client, signal }: Asking): Promise<Loo
   return { isReached: others.length === 0, text: `${name} does not run on ${few(others)}` };
 }
 
-/** A run ends on each host by itself; a host that is not recorded yet has not ended. */
+/**
+ * A run ends on each host by itself; a host that is not recorded yet has not ended. A run that may begin on further
+ * hosts later, as one with scripts does, is over if no further host comes within some looks.
+ */
 async function runLook(runId: string, isOkWanted: boolean, asking: Asking): Promise<Look> {
   // The jobs of the platform are in every tenant.
-  const [job] = await asking.client.call("getJob", {}, { signal: asking.signal });
-  if (job === undefined) throw new AppError("denied", "You see no job, so you see no runs.");
-  const path = job.class.replace(/[^/]+$/, "jobrun");
-  const rows = await selected(asking, `select host, status from ${path} where runid = ? limit ${CLI_RUNS_MAX}`, runId);
-  if (rows.length === 0) return { isReached: false, text: `there is no run ${runId}` };
+  const jobs = await asking.client.call("getJob", {}, { signal: asking.signal });
+  const [some] = jobs;
+  if (some === undefined) throw new AppError("denied", "You see no job, so you see no runs.");
+  const path = some.class.replace(/[^/]+$/, "jobrun");
+  const mql = `select host, status, name, due from ${path} where runid = ? limit ${CLI_RUN_HOSTS_MAX}`;
+  const rows = await selected(asking, mql, runId);
+  const [first] = rows;
+  if (first === undefined) return { isReached: false, text: `there is no run ${runId}` };
   const running = rows.filter(({ state }) => state === "running");
   if (running.length > 0)
     return { isReached: false, text: `${runId} goes on on ${few(running.map(({ host }) => host))}` };
-  return ended(rows, isOkWanted);
+  const job = jobs.find(({ fullname }) => fullname === first.job);
+  if (rows.every(({ host, state }) => host === BEGIN_SCRIPT && state === "ok"))
+    return { isReached: false, text: `${runId} has begun on no host yet` };
+  return { ...ended(rows, isOkWanted), isProvisional: mayBeginFurther(job, first.isScheduled) };
 }
 
-/** The newest deployment of the depot on each host. */
+/** The name in place of a host of the script that runs before the first one. */
+const BEGIN_SCRIPT = "-begin";
+
+/** The newest deployment of the depot on each host. Its removal from a host is none. */
 async function deploymentLook(text: string, isOkWanted: boolean, asking: Asking): Promise<Look> {
   const { name, version } = versionIn(text);
   const { client, signal } = asking;
   const depot = await unlessMissing(client.call("getMonitoringDepotByName", { path: { name } }, { signal }));
   if (depot === undefined) return { isReached: false, text: `there is no depot ${name}` };
   const path = depot.class.replace(/[^/]+$/, "deployment");
-  const mql = `select host, state, version from ${path} where depot = ? order by vtime desc limit ${CLI_RUNS_MAX}`;
+  const mql = `select host, state, version from ${path} where depot = ? and action = 'deploy' order by vtime desc limit ${CLI_RUNS_MAX}`;
   const newest = new Map<string, Ended>();
   for (const row of await selected(asking, mql, name))
     if (!newest.has(row.host) && (version === "" || row.version === version)) newest.set(row.host, row);
@@ -111,12 +126,16 @@ interface Ended {
   readonly host: string;
   readonly state: string;
   readonly version: string;
+  readonly job: string;
+  readonly isScheduled: boolean;
 }
 
 function ended(rows: readonly Ended[], isOkWanted: boolean): Look {
   const others = rows.filter(({ state }) => state !== "ok").map(({ host, state }) => `${host}: ${state}`);
   const isReached = !isOkWanted || others.length === 0;
-  return { isReached, isLost: !isReached, text: `it ended with ${few(others)}` };
+  const text =
+    others.length === 0 ? `it ended well on ${counted(rows.length, "host")}` : `it ended with ${few(others)}`;
+  return { isReached, isLost: !isReached, text };
 }
 
 async function selected({ client, signal }: Asking, mql: string, value: string): Promise<readonly Ended[]> {
@@ -126,6 +145,8 @@ async function selected({ client, signal }: Asking, mql: string, value: string):
     host: String(row["host"]),
     state: String(row["state"] ?? row["status"]),
     version: String(row["version"] ?? ""),
+    job: String(row["name"] ?? ""),
+    isScheduled: typeof row["due"] === "number",
   }));
 }
 

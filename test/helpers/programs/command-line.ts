@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { runCommandLine } from "../../../controller/cli/command-line.ts";
 import { ContextFile, contextsPath } from "../../../controller/cli/contexts/file.ts";
+import type { Clock } from "../../../common/time.ts";
 import { realClock } from "../time/clock.ts";
 
 export interface Ran {
@@ -22,6 +23,7 @@ export interface RunOptions {
   readonly pager?: (command: string, text: string) => Promise<boolean>;
   /** Time zone of the machine. */
   readonly zoneName?: string;
+  readonly clock?: Clock;
   /** Sends SIGINT once this is true of the output and of the errors so far. */
   readonly interruptAt?: (out: string, err: string) => boolean;
 }
@@ -50,6 +52,7 @@ export class TestCommandLine implements AsyncDisposable {
       rows = 24,
       pager,
       zoneName = "UTC",
+      clock = realClock,
       interruptAt = () => false,
     } = options;
     let [out, err] = ["", ""];
@@ -72,7 +75,7 @@ export class TestCommandLine implements AsyncDisposable {
       stderr: { write: (data) => ((err += Buffer.from(data).toString()), told()) },
       on: (signal, listener) => signal === "SIGINT" && onInterrupt.add(listener),
       off: (_signal, listener) => onInterrupt.delete(listener),
-      clock: realClock,
+      clock,
       random: { next: () => 0.5 },
       pager,
       zoneName: () => zoneName,
