@@ -35,7 +35,7 @@ export interface ProcessParts {
   readonly stderr: { readonly isTTY?: boolean; write(data: string | Uint8Array): unknown };
   on(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
   off(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
-  /** Shows a text with a pager. Returns false if that could not be started. */
+  /** Shows a text with a pager. Returns false if it has to be written at once. */
   readonly pager: ((command: string, text: string) => Promise<boolean>) | undefined;
   readonly clock: Clock;
   readonly random: Pick<Random, "next">;
@@ -71,6 +71,7 @@ export class ProcessShell implements Shell {
     this.#shared = shared;
     this.#format = formatOf(common);
     this.#fields = fieldsOf(common.fields);
+    if (this.#fields && this.#format === "name") throw new UsageError("--fields and -o name exclude each other.");
     this.#zone = zoneOf(common);
   }
 
