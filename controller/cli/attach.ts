@@ -87,7 +87,10 @@ async function rowsOf({ client, runId, runClass, signal }: AttachOptions): Promi
 }
 
 /** True if the run may begin on further hosts, or run a script. Other runs begin on all their hosts at once. */
-async function mayBeginFurther({ job, isScheduled }: RunRow, { client, signal }: AttachOptions): Promise<boolean> {
+export async function mayBeginFurther(
+  { job, isScheduled }: Pick<RunRow, "job" | "isScheduled">,
+  { client, signal }: Pick<AttachOptions, "signal"> & { readonly client: Pick<OdpClient, "call"> },
+): Promise<boolean> {
   if (isScheduled) return true;
   try {
     const found = (await client.call("getJobByPath", { path: { path: job } }, { signal })) as JobRecord;

@@ -56,9 +56,10 @@ async function wait(call: Call): Promise<number> {
   if (hosts.length > 0 && kind !== "deployment" && kind !== "depot")
     throw new UsageError("--host is for deployments and depots.");
   const timeoutMs = timeoutOf(call.text("timeout"));
-  const client = await shell.client();
+  const [client, settled] = [await shell.client(), new Map()];
   const { end, text } = await waitFor({
-    look: async (signal) => allOf(await Promise.all(names.map((name) => condition(name, { client, signal, hosts })))),
+    look: async (signal) =>
+      allOf(await Promise.all(names.map((name) => condition(name, { client, signal, hosts, settled })))),
     ...{ timeoutMs, clock: shell.clock, signal: shell.ended(), note: (told) => shell.note(told) },
   });
   if (end === "reached") return 0;

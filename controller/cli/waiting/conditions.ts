@@ -1,7 +1,8 @@
 import { isOdpError, type OdpClient } from "../../../common/client/index.ts";
 import { AppError } from "../../../common/errors.ts";
-import { CLI_RUNS_MAX } from "../../../common/limits.ts";
+import { CLI_RUN_HOSTS_MAX, CLI_RUN_POLLS_SETTLED, CLI_RUNS_MAX } from "../../../common/limits.ts";
 import { counted } from "../../../common/text/counted.ts";
+import { mayBeginFurther } from "../attach.ts";
 
 /** State of a thing at one look. */
 export interface Look {
@@ -17,6 +18,8 @@ export interface Asking {
   readonly signal: AbortSignal;
   /** Hosts on which a depot has to be. */
   readonly hosts: readonly string[];
+  /** Number of looks at which runs had ended on the same number of hosts, by the id of the run. Looks update it. */
+  readonly settled: Map<string, { readonly hosts: number; readonly looks: number }>;
 }
 
 type Condition = (name: string, asking: Asking) => Promise<Look>;
@@ -60,20 +63,29 @@ async function policyLook(name: string, { client, signal }: Asking): Promise<Loo
   return { isReached: others.length === 0, text: `${name} does not run on ${few(others)}` };
 }
 
-/** A run ends on each host by itself; a host that is not recorded yet has not ended. */
+/**
+ * A run ends on each host by itself. One that may begin on further hosts, as one with scripts does, has ended if no
+ * further host comes within `CLI_RUN_POLLS_SETTLED` looks.
+ */
 async function runLook(runId: string, isOkWanted: boolean, asking: Asking): Promise<Look> {
   // The jobs of the platform are in every tenant.
   const [job] = await asking.client.call("getJob", {}, { signal: asking.signal });
   if (job === undefined) throw new AppError("denied", "You see no job, so you see no runs.");
   const path = job.class.replace(/[^/]+$/, "jobrun");
-  const rows = await selected(asking, `select host, status from ${path} where runid = ? limit ${CLI_RUNS_MAX}`, [
-    runId,
-  ]);
-  if (rows.length === 0) return { isReached: false, text: `there is no run ${runId}` };
+  const mql = `select host, status, name, due from ${path} where runid = ? order by host limit ${CLI_RUN_HOSTS_MAX}`;
+  const rows = await selected(asking, mql, [runId]);
+  const [first] = rows;
+  if (first === undefined) return { isReached: false, text: `there is no run ${runId}` };
   const running = rows.filter(({ state }) => state === "running");
   if (running.length > 0)
     return { isReached: false, text: `${runId} goes on on ${few(running.map(({ host }) => host))}` };
-  return ended(rows, isOkWanted);
+  const look = ended(rows, isOkWanted);
+  if (look.isLost === true || !(await mayBeginFurther({ job: first.name, isScheduled: first.isDue }, asking)))
+    return look;
+  const settled = asking.settled.get(runId);
+  const looks = settled?.hosts === rows.length ? settled.looks + 1 : 1;
+  asking.settled.set(runId, { hosts: rows.length, looks });
+  return looks > CLI_RUN_POLLS_SETTLED ? look : { isReached: false, text: `${runId} may begin on further hosts` };
 }
 
 /** The newest deployment of the depot on each host. One that was undone since is none. */
@@ -126,6 +138,10 @@ interface Ended {
   readonly state: string;
   readonly version: string;
   readonly action: string;
+  /** Name of the job of a run. */
+  readonly name: string;
+  /** True for a run of a schedule. */
+  readonly isDue: boolean;
 }
 
 function ended(rows: readonly Ended[], isOkWanted: boolean): Look {
@@ -142,6 +158,8 @@ async function selected({ client, signal }: Asking, mql: string, values: readonl
     state: String(row["state"] ?? row["status"]),
     version: String(row["version"] ?? ""),
     action: String(row["action"] ?? ""),
+    name: String(row["name"] ?? ""),
+    isDue: typeof row["due"] === "number",
   }));
 }
 
