@@ -18,6 +18,7 @@ function shellWith(listeners: Set<() => void>, signals: ReadonlySet<string>, com
       contexts: new ContextFile("/nowhere/contexts.json", "linux"),
       output: { write: () => Promise.resolve(true) },
       ...{ stdin: new PassThrough(), stdout: { write: () => true }, stderr: { write: () => true } },
+      isReaderGone: () => Promise.resolve(false),
       on: (signal, listener) => signals.has(signal) && listeners.add(listener),
       off: (signal, listener) => signals.has(signal) && listeners.delete(listener),
     },

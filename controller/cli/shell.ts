@@ -37,6 +37,8 @@ export interface ProcessParts {
   off(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
   /** Shows a text with a pager. Returns false if it has to be written at once. */
   readonly pager: ((command: string, text: string) => Promise<boolean>) | undefined;
+  /** True if the standard output is a pipe whose reader was there at an earlier call, and is gone. */
+  isReaderGone(): Promise<boolean>;
   readonly clock: Clock;
   readonly random: Pick<Random, "next">;
   readonly platform: string;
@@ -157,6 +159,10 @@ export class ProcessShell implements Shell {
 
   write(data: string | Uint8Array): Promise<boolean> {
     return this.#parts.output.write(data);
+  }
+
+  isReaderGone(): Promise<boolean> {
+    return this.#parts.isReaderGone();
   }
 
   pass(stream: "stdout" | "stderr", data: Uint8Array): void {
