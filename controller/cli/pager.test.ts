@@ -25,6 +25,9 @@ test("a pager gets the whole text and defaults of less; one that ends early has 
     expect(await page("exec true", text, environment)).toBe(true);
     expect(await page("less -FRX", text, { PATH: folder })).toBe(false);
     expect(await page("no-such-pager 2> /dev/null", text, environment)).toBe(false);
+    expect(await page("head --no-such-option 2> /dev/null", text, environment)).toBe(false);
+    expect(await page("kill -INT $$", text, environment)).toBe(true);
+    expect(await page("exit 130", text, environment)).toBe(true);
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -5,8 +5,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const OPTIONS = "FRX";
 const DEFAULT = `less -${OPTIONS}`;
-/** Exit codes of a shell that could not start its command. */
-const NOT_STARTED: ReadonlySet<unknown> = new Set([126, 127]);
+/** A shell adds the number of the signal that ended its command. */
+const SIGNALLED = 128;
 
 /** The command line of `PAGER`, or the default; `undefined`: texts are not to be paged. */
 export function pagerOf({ PAGER, TERM }: Environment): string | undefined {
@@ -17,7 +17,7 @@ export function pagerOf({ PAGER, TERM }: Environment): string | undefined {
 
 /**
  * Shows a text with a pager on the terminal of this process, and waits until the user ends it, which may be before its
- * end. Returns false if the pager could not be started. `LESS` gets a default, so that colours are shown.
+ * end. Returns false if the pager could not be started, or failed, as for an option that it does not have. `LESS` gets a default, so that colours are shown.
  */
 export async function page(command: string, text: string, environment: Environment): Promise<boolean> {
   const env = { LESS: OPTIONS, ...environment };
@@ -29,8 +29,8 @@ export async function page(command: string, text: string, environment: Environme
   child.stdin.on("error", () => undefined);
   child.stdin.end(text);
   try {
-    const [code] = await once(child, "close");
-    return !NOT_STARTED.has(code);
+    const [code] = (await once(child, "close")) as [number | null];
+    return code === null || code === 0 || code > SIGNALLED;
   } catch {
     return false;
   }

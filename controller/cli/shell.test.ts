@@ -4,10 +4,12 @@ import { AppError } from "../../common/errors.ts";
 import { realClock } from "../../test/helpers/time/clock.ts";
 import { ContextFile } from "./contexts/file.ts";
 import { secretLine } from "./contexts/secret.ts";
+import type { CommonWords } from "./declared/program.ts";
+import { UsageError } from "./declared/usage.ts";
 import { CANCELLED, failureCode, failureText } from "./failure.ts";
 import { ProcessShell } from "./shell.ts";
 
-function shellWith(listeners: Set<() => void>, signals: ReadonlySet<string>): ProcessShell {
+function shellWith(listeners: Set<() => void>, signals: ReadonlySet<string>, common: CommonWords = {}): ProcessShell {
   return new ProcessShell(
     {
       ...{ version: "1.2.3", environment: {}, platform: "linux", clock: realClock, random: { next: () => 0.5 } },
@@ -16,12 +18,22 @@ function shellWith(listeners: Set<() => void>, signals: ReadonlySet<string>): Pr
       contexts: new ContextFile("/nowhere/contexts.json", "linux"),
       output: { write: () => Promise.resolve(true) },
       ...{ stdin: new PassThrough(), stdout: { write: () => true }, stderr: { write: () => true } },
+      isReaderGone: () => Promise.resolve(false),
       on: (signal, listener) => signals.has(signal) && listeners.add(listener),
       off: (signal, listener) => signals.has(signal) && listeners.delete(listener),
     },
-    {},
+    common,
   );
 }
+
+test.each([
+  { output: "name", fields: "host" },
+  { output: "csv", json: true },
+  { utc: true, zone: "Europe/Oslo" },
+  { fields: "host,,status" },
+] as const)("options of which one had no effect are refused: %j", (common) => {
+  expect(() => shellWith(new Set(), new Set(), common)).toThrow(UsageError);
+});
 
 test.each(["SIGINT", "SIGTERM"])("the first %s ends the calls of a command, and a second one the process", (name) => {
   const listeners = new Set<() => void>();

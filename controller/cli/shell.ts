@@ -35,8 +35,10 @@ export interface ProcessParts {
   readonly stderr: { readonly isTTY?: boolean; write(data: string | Uint8Array): unknown };
   on(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
   off(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
-  /** Shows a text with a pager. Returns false if that could not be started. */
+  /** Shows a text with a pager. Returns false if it has to be written at once. */
   readonly pager: ((command: string, text: string) => Promise<boolean>) | undefined;
+  /** True if the standard output is a pipe whose reader was there at an earlier call, and is gone. */
+  isReaderGone(): Promise<boolean>;
   readonly clock: Clock;
   readonly random: Pick<Random, "next">;
   readonly platform: string;
@@ -71,6 +73,7 @@ export class ProcessShell implements Shell {
     this.#shared = shared;
     this.#format = formatOf(common);
     this.#fields = fieldsOf(common.fields);
+    if (this.#fields && this.#format === "name") throw new UsageError("--fields and -o name exclude each other.");
     this.#zone = zoneOf(common);
   }
 
@@ -156,6 +159,10 @@ export class ProcessShell implements Shell {
 
   write(data: string | Uint8Array): Promise<boolean> {
     return this.#parts.output.write(data);
+  }
+
+  isReaderGone(): Promise<boolean> {
+    return this.#parts.isReaderGone();
   }
 
   pass(stream: "stdout" | "stderr", data: Uint8Array): void {

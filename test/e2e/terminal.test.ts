@@ -147,6 +147,11 @@ test("a reader that closes its pipe ends the command quietly, and ends the call"
   expect(await inShell("$ODP host list -o json | head -1")).toEqual({ out: "[\n", err: "", code: 0 });
 });
 
+test("a reader that closes its pipe ends a watched answer that never changes", async () => {
+  expect(await inShell("$ODP host list -o json --watch=1 | head -1")).toEqual({ out: "[\n", err: "", code: 0 });
+  expect(await inShell("$ODP host list --fields status --watch=1 | head -1")).toMatchObject({ err: "", code: 0 });
+});
+
 test("a pager shows what is longer than the terminal, and may end early", async () => {
   const run = onTerminal("host list -o json", { env: { PAGER: "head -2 | sed s/^/paged:/" } });
   expect(await run.exit).toBe(0);

@@ -26,6 +26,8 @@ export interface Shell {
   undisturbed<T>(work: () => Promise<T>): Promise<T>;
   /** Waits for a slow reader. Returns false if nothing can be written any more. */
   write(data: string | Uint8Array): Promise<boolean>;
+  /** True if the output is a pipe whose reader was there at an earlier call, and is gone. */
+  isReaderGone(): Promise<boolean>;
   /** Passes on output of other programs as it comes. */
   pass(stream: "stdout" | "stderr", data: Uint8Array): void;
   /** Writes a line for people to the standard error. */

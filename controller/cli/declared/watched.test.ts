@@ -11,11 +11,18 @@ interface Options {
   readonly terminal?: { readonly columns: number; readonly rows: number };
   /** Number of the answer after which the reader of the output is gone. */
   readonly isGoneAfter?: number;
+  /** Number of the round after which the reader is known to be gone without a write. */
+  readonly isKnownGoneAfter?: number;
 }
 
 /** Gives one answer after the other, and then Ctrl-C. */
-async function watching(answers: readonly unknown[], { terminal, isGoneAfter = Infinity }: Options = {}) {
+async function watching(
+  answers: readonly unknown[],
+  { terminal, isGoneAfter = Infinity, isKnownGoneAfter = Infinity }: Options = {},
+) {
   let [out, err, writes, rounds] = ["", "", 0, 0];
+  /** True once the reader was looked for while it was there. */
+  let isSeen = false;
   const pausesMs: number[] = [];
   const clock: Clock = {
     nowMs: () => Date.UTC(2026, 0, 2, 3, 4, 5, 678),
@@ -46,6 +53,7 @@ async function watching(answers: readonly unknown[], { terminal, isGoneAfter = I
       stdin: process.stdin,
       stdout: { ...(terminal && { isTTY: true, ...terminal }), write: () => true },
       stderr: { write: (data) => (err += Buffer.from(data).toString()) },
+      isReaderGone: () => Promise.resolve((isSeen ||= writes === 0) && rounds >= isKnownGoneAfter),
       on: (_signal, listener) => (interrupt = listener),
       off: () => undefined,
     },
@@ -79,6 +87,14 @@ test("a controller that is not reached is told once, and asked again", async () 
 test("another failure ends the command, as does a reader that is gone", async () => {
   expect((await watching(["a", new AppError("denied", "No.")])).exit).toMatchObject({ code: "denied" });
   expect(await watching(["a", "b", "c"], { isGoneAfter: 2 })).toMatchObject({ exit: 0, rounds: 2 });
+});
+
+test("a reader that is gone ends the command also while the answer stays the same, or there is none", async () => {
+  for (const answers of [
+    ["a", "a", "a", "a"],
+    ["a", UNREACHED, UNREACHED, UNREACHED],
+  ])
+    expect(await watching(answers, { isKnownGoneAfter: 3 })).toMatchObject({ exit: 0, rounds: 3, out: "a\n" });
 });
 
 test("a terminal shows the last answer with its time, as far as it has room, also while there is none", async () => {

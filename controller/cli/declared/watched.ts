@@ -24,6 +24,8 @@ export async function watched(call: Call, run: Run): Promise<number> {
   const everyMs = (call.number("watch", { max: CLI_WATCH_MAX_SECONDS }) ?? 1) * 1_000;
   const signal = shell.ended();
   const view = shell.terminal === undefined ? new WatchedPipe(shell) : new WatchedTerminal(shell, everyMs);
+  // A reader can be missed only if it was seen. One like head is gone after the first answer.
+  if (shell.terminal === undefined) await shell.isReaderGone();
   for (let isGone = false; !isGone && !signal.aborted; await wait(shell.clock, isGone ? 0 : everyMs, signal)) {
     const round = shell.recording();
     try {
@@ -32,16 +34,16 @@ export async function watched(call: Call, run: Run): Promise<number> {
     } catch (error) {
       if (signal.aborted) break;
       if (!isPassing(error)) throw error;
-      await view.failed(errorText(error));
+      isGone = !(await view.failed(errorText(error)));
     }
   }
   return signal.aborted ? CANCELLED : 0;
 }
 
 interface WatchedView {
-  /** Returns false if nothing can be written any more. */
+  /** Both return false if nothing can be written any more. */
   answered(recorded: readonly Recorded[]): Promise<boolean>;
-  failed(why: string): Promise<unknown>;
+  failed(why: string): Promise<boolean>;
 }
 
 class WatchedPipe implements WatchedView {
@@ -57,16 +59,21 @@ class WatchedPipe implements WatchedView {
     if (this.#isFailing) this.#shell.note("The controller answers again.");
     this.#isFailing = false;
     const answer = textOf(recorded.filter(({ stream }) => stream === "stdout"));
-    if (answer === this.#last) return true;
+    if (answer === this.#last) return this.#isRead();
     this.#last = answer;
     for (const { stream, text } of recorded) if (stream === "stderr") this.#shell.note(text.trimEnd());
     return this.#shell.write(answer);
   }
 
-  failed(why: string): Promise<unknown> {
+  failed(why: string): Promise<boolean> {
     if (!this.#isFailing) this.#shell.note(`odp: ${why} Trying again.`);
     this.#isFailing = true;
-    return Promise.resolve();
+    return this.#isRead();
+  }
+
+  /** A pipe without a reader fails only when something is written, which may be never. */
+  async #isRead(): Promise<boolean> {
+    return !(await this.#shell.isReaderGone());
   }
 }
 
@@ -85,7 +92,7 @@ class WatchedTerminal implements WatchedView {
     return this.#draw(this.#last);
   }
 
-  failed(why: string): Promise<unknown> {
+  failed(why: string): Promise<boolean> {
     return this.#draw([`${this.#now()}: ${why} Trying again.`, ...this.#last]);
   }
 

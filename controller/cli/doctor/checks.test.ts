@@ -23,7 +23,11 @@ async function resultsOf({
   const fetch = (to: string): Promise<FetchResponse> => {
     const path = new URL(to).pathname;
     if (answers[path] instanceof Error) return Promise.reject(answers[path]);
-    const bare: Readonly<Record<string, unknown>> = { "/healthz": { status: "ok" }, "/readyz": { status: "ok" } };
+    const bare: Readonly<Record<string, unknown>> = {
+      "/healthz": { status: "ok" },
+      "/readyz": { status: "ok" },
+      "/job": JOBS,
+    };
     const body = answers[path] ?? bare[path] ?? { status: "ok", message: [] };
     const status = (body as { readonly status?: unknown }).status === "error" ? 403 : 200;
     const text = path === "/metrics" ? "odp_x 1\n" : JSON.stringify(body);
@@ -44,6 +48,7 @@ async function resultsOf({
   return Object.fromEntries(checks.map(({ check, result, detail }) => [check, `${result}: ${detail}`]));
 }
 
+const JOBS = { status: "ok", message: [{ class: "/acme/jobs/jobdef" }] };
 const SAME = { "/openapi.json": { info: { version: "1.2.3" } } };
 
 test("a controller on this machine that is well passes all checks", async () => {
@@ -81,6 +86,13 @@ test("each fault is told by its check, and the others go on", async () => {
     rights: expect.stringMatching(/^ok: does not read: nodes of the store/) as string,
     readiness: 'warning: lost: db-2; a repair is due; damaged: [{"store":"kv"}]',
   });
+});
+
+test("a call that breaks is a warning, and no matter of rights; who sees no job has no rights to runs", async () => {
+  const broken = { "/host": { status: "error", code: "internal", message: "A bug." } };
+  expect((await resultsOf({ answers: broken }))["rights"]).toBe("warning: hosts: A bug.");
+  const none = { "/job": { status: "ok", message: [] } };
+  expect((await resultsOf({ answers: none }))["rights"]).toMatch(/^ok: does not read: runs of jobs, deployments, /);
 });
 
 test("a certificate that is not trusted fails, and one that ends soon is a warning", async () => {

@@ -109,18 +109,21 @@ async function session({ client, signal }: Reading, access: CheckOptions["access
   return ok(`signed in${access.user === undefined ? "" : ` as ${access.user}`} by ${by}`);
 }
 
-/** Tries the calls of a bundle. */
+/** Tries the calls of a bundle. A right that is missing is no fault; another failure of a call is one. */
 async function rights({ client, signal }: Reading): Promise<Omit<Check, "check">> {
-  const denied: string[] = [];
+  const [denied, broken]: readonly [string[], string[]] = [[], []];
   for (const { about, read } of PARTS) {
     try {
       await read({ client, signal });
     } catch (error) {
       if (isAppError(error, "cancelled", "deadline", "signin", "unavailable", "unknown_outcome")) throw error;
-      denied.push(about);
+      if (isAppError(error, "denied", "not_found", "unsupported")) denied.push(about);
+      else broken.push(`${about}: ${errorText(error)}`);
     }
   }
-  return ok(denied.length === 0 ? "reads all that a bundle has" : `does not read: ${denied.join(", ")}`);
+  const missing = denied.length === 0 ? [] : [`does not read: ${denied.join(", ")}`];
+  if (broken.length > 0) return warning([...missing, ...broken].join("; "));
+  return ok(missing[0] ?? "reads all that a bundle has");
 }
 
 async function readiness({ client, signal }: Reading): Promise<Omit<Check, "check">> {

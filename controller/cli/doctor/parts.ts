@@ -1,5 +1,5 @@
 import { isOdpError, type OdpClient } from "../../../common/client/index.ts";
-import { errorText } from "../../../common/errors.ts";
+import { AppError, errorText } from "../../../common/errors.ts";
 import { CLI_DOCTOR_ROWS_MAX } from "../../../common/limits.ts";
 
 export interface Reading {
@@ -94,10 +94,14 @@ async function newest(reading: Reading, name: string, columns: string, where: st
   return client.call("postMxobjectMql", { body: { mql } }, { signal, isRepeatable: true });
 }
 
-/** Name space of the tenant, as the class of a job shows it: the jobs of the platform are in every tenant. */
+/**
+ * Name space of the tenant, as the class of a job shows it: the jobs of the platform are in every tenant.
+ * `AppError("denied")` if the user sees none of them.
+ */
 async function spaceOf({ client, signal }: Reading): Promise<string> {
   const [job] = await client.call("getJob", {}, { signal });
-  return job?.class.split("/")[1] ?? "";
+  if (job === undefined) throw new AppError("denied", "You see no job.");
+  return job.class.split("/")[1] ?? "";
 }
 
 /** Why a part cannot be read, as `denied: …`. */

@@ -90,6 +90,24 @@ test("fields choose members and their order; an unknown one is an error with the
   expect(() => shown("csv", { fields: ["hots"] })).toThrow("There is no field hots; did you mean host?");
 });
 
+test.each(["table", "wide", "json", "yaml", "csv"] as const)(
+  "one thing is shown by members and headings as a list is: %s",
+  (format) => {
+    const view: View = {
+      name: "host",
+      columns: [column("host"), column("changed", { member: "mtime", isTime: true })],
+    };
+    const row = { host: "web-1", mtime: 1_000, big: "9007199254740993" };
+    const show = (answer: unknown) => rendered(answer, { format, fields: ["changed", "big"], paint: PLAIN }, view);
+    const [one, list] = [show(row), show([row])];
+    for (const text of [one, list]) {
+      expect(text).toContain(format === "table" || format === "wide" ? "1970-01-01T00:00:01Z" : "1000");
+      expect(text).toContain("9007199254740993");
+      expect(text).toContain("changed");
+    }
+  },
+);
+
 test("one thing is a sheet of its members, and an empty list says so", () => {
   expect(rendered(ROWS[0], { format: "table", paint: PLAIN }, VIEW)).toBe(
     "host  web-1\nseen  2026-01-02T03:04:05Z\nnote  a, b\ntags  x, y\n",

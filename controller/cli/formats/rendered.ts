@@ -72,11 +72,12 @@ function renderedOne(row: Row, rendering: Rendering, view: View | undefined): st
   const chosen = fields ? only(row, fields, headings) : row;
   if (format === "json") return `${printableJson(chosen, 2)}\n`;
   if (format === "yaml") return yamlOf(chosen);
-  if (format === "csv") return renderedRows([row], [row], { rendering, view: undefined });
   const times = new Set(view?.columns.flatMap(({ name, member = name, isTime }) => (isTime === true ? [member] : [])));
   const whole = viewOf([row], times);
   if (format === "name") return `${nameOf(row, view?.name ?? whole.name)}\n`;
-  const columns = fields ? columnsFor([...headings, ...whole.columns], rendering) : whole.columns;
+  const all = fields ? [...headings, ...whole.columns] : whole.columns;
+  if (format === "csv") return renderedRows([row], [row], { rendering, view: { ...whole, columns: all } });
+  const columns = fields ? columnsFor(all, rendering) : all;
   return sheet(row, { columns, width, isWide: format === "wide", paint, zone });
 }
 

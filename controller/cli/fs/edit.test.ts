@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -98,6 +98,40 @@ test("an editor that fails writes nothing, and loses nothing", async () => {
   expect(await keptBy(edit("a.js", () => Promise.resolve(), 1))).toMatchObject({ code: "invalid", text: undefined });
   expect(await keptBy(edit("a.js", (file) => rm(file)))).toMatchObject({ code: "not_found", text: undefined });
   expect([await folders.there(), await kept()]).toEqual([{ "a.js": "one" }, []]);
+});
+
+test("what a killed editor left beside the copy, as a swap file, is kept; a backup of a good end is not", async () => {
+  const swap = async (file: string): Promise<void> => writeFile(`${file}.swp`, "unsaved");
+  const error = (await edit("a.js", swap, 1).catch((thrown: unknown) => thrown)) as Error;
+  const folder = / Your version is kept in (\S+)$/.exec(error.message)?.[1] ?? "";
+  expect(await readFile(join(folder, "a.js.swp"), "utf8")).toBe("unsaved");
+  await rm(folder, { recursive: true });
+  const renamed = edit("a.js", (file) => rename(file, `${file}.mine`));
+  expect(await keptBy(renamed)).toMatchObject({ code: "not_found", text: "one" });
+  expect(await edit("a.js", swap)).toBe(false);
+  expect([await folders.there(), await kept()]).toEqual([{ "a.js": "one" }, []]);
+});
+
+test("a copy that cannot be read after the edit is kept", async () => {
+  const replaced = edit("a.js", async (file) => {
+    await rm(file);
+    await mkdir(file);
+    await writeFile(join(file, "mine"), "mine");
+  });
+  await expect(replaced).rejects.toThrow(/^EISDIR.* so nothing was written. Your version is kept in /);
+  const [folder = ""] = await kept();
+  expect(await readFile(join(temporary, folder, "a.js", "mine"), "utf8")).toBe("mine");
+  await rm(join(temporary, folder), { recursive: true });
+});
+
+test("a folder is not edited", async () => {
+  let isOpened = false;
+  const folder = editFile(folders.remote, {
+    ...{ client: world.client(), isSystem: false, signal: new AbortController().signal, temporary },
+    editor: () => Promise.resolve((isOpened = true) ? 0 : 1),
+  });
+  await expect(folder).rejects.toThrow();
+  expect([isOpened, await kept()]).toEqual([false, []]);
 });
 
 test("the editor is that of the user, with its options; the name of the file is no part of the command line", async () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, open, readFile, rm } from "node:fs/promises";
+import { mkdtemp, open, readdir, readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { isOdpError } from "../../../common/client/index.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
@@ -18,7 +18,7 @@ export interface EditOptions extends VerbOptions {
 /**
  * Has the user change a file of the controller, or make it, in a private local copy. Writes it back only if it was
  * changed, and only over the version that was read. The copy is kept and named if it holds changes that were not
- * written. Returns false if nothing was changed.
+ * written; so is what an editor that failed left beside it, as a swap file. Returns false if nothing was changed.
  */
 export async function editFile(path: string, options: EditOptions): Promise<boolean> {
   const entry = remoteEntry(path);
@@ -30,24 +30,39 @@ export async function editFile(path: string, options: EditOptions): Promise<bool
   try {
     await writePrivate(file, before.content);
     const code = await options.editor(file);
-    const content = await readFile(file).catch(missing(file));
-    isKept = !content.equals(before.content);
-    if (code !== 0)
-      throw new AppError("invalid", `The editor ended with ${code}, so nothing was written.${keptText(isKept, file)}`);
-    if (!isKept) return false;
-    await writeBack(root, { entry, file, content, wanted: before.wanted, signal: options.signal });
+    isKept = true;
+    const { content, why } = await editedIn(file, code);
+    const isChanged = content?.equals(before.content) !== true;
+    if (content === undefined || why !== undefined) {
+      const kept = await keptIn(folder, isChanged ? undefined : file);
+      isKept = kept !== "";
+      throw new AppError(content === undefined ? "not_found" : "invalid", `${why}, so nothing was written.${kept}`);
+    }
+    if (isChanged) await writeBack(root, { entry, file, content, wanted: before.wanted, signal: options.signal });
     isKept = false;
-    return true;
+    return isChanged;
   } finally {
     if (!isKept) await rm(folder, { recursive: true, force: true });
   }
 }
 
-function missing(file: string): (error: NodeJS.ErrnoException) => never {
-  return (error) => {
-    if (error.code !== "ENOENT") throw error;
-    throw new AppError("not_found", `The editor removed ${file}, so nothing was written.`);
-  };
+/** The content that the user wants, or why nothing is to be written. */
+async function editedIn(file: string, code: number): Promise<{ readonly content?: Buffer; readonly why?: string }> {
+  const failed = code === 0 ? {} : { why: `The editor ended with ${code}` };
+  try {
+    return { content: await readFile(file), ...failed };
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
+    return { why: isMissing ? `The editor removed ${file}` : errorText(error), ...failed };
+  }
+}
+
+/** Names what is kept of a failed edit; empty if the folder has nothing but the file that was not changed. */
+async function keptIn(folder: string, unchanged: string | undefined): Promise<string> {
+  const names = await readdir(folder);
+  const [first, ...more] = names.map((name) => join(folder, name)).filter((file) => file !== unchanged);
+  if (first === undefined) return "";
+  return keptText(more.length === 0 && unchanged === undefined ? first : folder);
 }
 
 interface Before {
@@ -98,13 +113,13 @@ async function writeBack(root: RemoteFolder, { entry, file, content, wanted, sig
   } catch (error) {
     const code = isAppError(error) ? error.code : "internal";
     const why = code === "stale" ? `/${entry} was changed meanwhile.` : errorText(error);
-    throw new AppError(code, `${why}${keptText(true, file)}`, { cause: error });
+    throw new AppError(code, `${why}${keptText(file)}`, { cause: error });
   }
 }
 
 /** The content is given as a whole. */
 async function* noPieces(): AsyncGenerator<Uint8Array> {}
 
-function keptText(isKept: boolean, file: string): string {
-  return isKept ? ` Your version is kept in ${file}` : "";
+function keptText(path: string): string {
+  return ` Your version is kept in ${path}`;
 }

@@ -74,7 +74,7 @@ async function runLook(runId: string, isOkWanted: boolean, asking: Asking): Prom
   if (some === undefined) throw new AppError("denied", "You see no job, so you see no runs.");
   const path = some.class.replace(/[^/]+$/, "jobrun");
   const mql = `select host, status, name, due from ${path} where runid = ? limit ${CLI_RUN_HOSTS_MAX}`;
-  const rows = await selected(asking, mql, runId);
+  const rows = await selected(asking, mql, [runId]);
   const [first] = rows;
   if (first === undefined) return { isReached: false, text: `there is no run ${runId}` };
   const running = rows.filter(({ state }) => state === "running");
@@ -89,23 +89,35 @@ async function runLook(runId: string, isOkWanted: boolean, asking: Asking): Prom
 /** The name in place of a host of the script that runs before the first one. */
 const BEGIN_SCRIPT = "-begin";
 
-/** The newest deployment of the depot on each host. Its removal from a host is none. */
+/** The newest deployment of the depot on each host. One that was undone since is none. */
 async function deploymentLook(text: string, isOkWanted: boolean, asking: Asking): Promise<Look> {
   const { name, version } = versionIn(text);
-  const { client, signal } = asking;
+  const { client, signal, hosts } = asking;
   const depot = await unlessMissing(client.call("getMonitoringDepotByName", { path: { name } }, { signal }));
   if (depot === undefined) return { isReached: false, text: `there is no depot ${name}` };
   const path = depot.class.replace(/[^/]+$/, "deployment");
-  const mql = `select host, state, version from ${path} where depot = ? and action = 'deploy' order by vtime desc limit ${CLI_RUNS_MAX}`;
   const newest = new Map<string, Ended>();
-  for (const row of await selected(asking, mql, name))
-    if (!newest.has(row.host) && (version === "" || row.version === version)) newest.set(row.host, row);
-  const missing = asking.hosts.filter((host) => !newest.has(host));
+  for (const row of await deploymentsOf(name, path, asking)) {
+    const isOther = version !== "" && row.version !== "" && row.version !== version;
+    const isVain = row.action === "undeploy" && row.state !== "ok";
+    if (!newest.has(row.host) && !isOther && !isVain) newest.set(row.host, row);
+  }
+  const deployed = [...newest.values()].filter(({ action }) => action !== "undeploy");
+  const missing = hosts.filter((host) => !deployed.some((row) => row.host === host));
   if (missing.length > 0) return { isReached: false, text: `${text} was not deployed yet to ${few(missing)}` };
-  const wanted =
-    asking.hosts.length === 0 ? [...newest.values()] : asking.hosts.flatMap((host) => newest.get(host) ?? []);
-  if (wanted.length === 0) return { isReached: false, text: `${text} was not deployed yet` };
-  return ended(wanted, isOkWanted);
+  if (deployed.length === 0) return { isReached: false, text: `${text} was not deployed yet` };
+  return ended(deployed, isOkWanted);
+}
+
+/** What was done with a depot, newest first; of each host on its own if hosts are given, so that none is crowded out. */
+async function deploymentsOf(name: string, path: string, asking: Asking): Promise<readonly Ended[]> {
+  const mql = `select host, state, version, action from ${path} where depot = ?`;
+  const rest = ` order by vtime desc limit ${CLI_RUNS_MAX}`;
+  if (asking.hosts.length === 0) return selected(asking, mql + rest, [name]);
+  const lists = await Promise.all(
+    asking.hosts.map((host) => selected(asking, `${mql} and host = ?${rest}`, [name, host])),
+  );
+  return lists.flat();
 }
 
 /** A depot is at the controller, and on each of the hosts that are given. */
@@ -126,6 +138,7 @@ interface Ended {
   readonly host: string;
   readonly state: string;
   readonly version: string;
+  readonly action: string;
   readonly job: string;
   readonly isScheduled: boolean;
 }
@@ -138,13 +151,14 @@ function ended(rows: readonly Ended[], isOkWanted: boolean): Look {
   return { isReached, isLost: !isReached, text };
 }
 
-async function selected({ client, signal }: Asking, mql: string, value: string): Promise<readonly Ended[]> {
-  const body = { mql, values: [value] };
+async function selected({ client, signal }: Asking, mql: string, values: readonly string[]): Promise<readonly Ended[]> {
+  const body = { mql, values: [...values] };
   const rows = await client.call("postMxobjectMql", { body }, { signal, isRepeatable: true });
   return rows.map((row) => ({
     host: String(row["host"]),
     state: String(row["state"] ?? row["status"]),
     version: String(row["version"] ?? ""),
+    action: String(row["action"] ?? ""),
     job: String(row["name"] ?? ""),
     isScheduled: typeof row["due"] === "number",
   }));

@@ -73,6 +73,7 @@ export class TestCommandLine implements AsyncDisposable {
       stdin: Readable.from(stdin === "" ? [] : [stdin]),
       stdout: { ...terminal, write: (data) => ((out += Buffer.from(data).toString()), told()) },
       stderr: { write: (data) => ((err += Buffer.from(data).toString()), told()) },
+      isReaderGone: () => Promise.resolve(false),
       on: (signal, listener) => signal === "SIGINT" && onInterrupt.add(listener),
       off: (_signal, listener) => onInterrupt.delete(listener),
       clock,
