@@ -174,6 +174,8 @@ export default defineConfig({
     experimental: { fsModuleCache: true },
     sequence: { sequencer: LongestFirst },
     pool: "forks",
+    // All processors have work: threads of the garbage collector only take them from each other.
+    execArgv: ["--single-threaded-gc"],
     maxWorkers: 2,
     projects: [
       {

@@ -67,7 +67,7 @@ async function wait(call: Call): Promise<number> {
   return end === "timeout" ? TIMED_OUT : LOST;
 }
 
-/** The end of one that is certain is the end of all, whatever may become of the others. */
+/** If the end of one is certain, it is the end of all, even if the others can still change. */
 function allOf(looks: readonly Look[]): Look {
   const others = looks.filter(({ isReached }) => !isReached);
   const isLost = others.some((one) => one.isLost === true);

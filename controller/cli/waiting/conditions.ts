@@ -109,7 +109,7 @@ async function deploymentLook(text: string, isOkWanted: boolean, asking: Asking)
   return ended(deployed, isOkWanted);
 }
 
-/** What was done with a depot, newest first; of each host on its own if hosts are given, so that none is crowded out. */
+/** Deployments and undeployments of a depot, newest first; per host if hosts are given, so that none is crowded out. */
 async function deploymentsOf(name: string, path: string, asking: Asking): Promise<readonly Ended[]> {
   const mql = `select host, state, version, action from ${path} where depot = ?`;
   const rest = ` order by vtime desc limit ${CLI_RUNS_MAX}`;
