@@ -38,6 +38,8 @@ export const NUMBER_SLOTS = 1 + RANGE_SLOTS;
 // Blob store.
 export const BLOB_CHUNK_MAX_BYTES = MIB;
 export const BLOB_MAX_BYTES = 8_192 * MIB;
+/** The embedded engine stores a content of at most this size in a row, a larger one in a file. */
+export const BLOB_ROW_MAX_BYTES = 32 * KIB;
 
 // Embedded store.
 /** Faults of one store that its check lists one by one; all are counted. */

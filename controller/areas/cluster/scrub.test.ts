@@ -5,7 +5,13 @@ import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
-import { SCRUB_DUE_MS, SCRUB_PAGE_ROWS, SCRUB_PROGRESS_MS, SCRUB_RATE_MAX } from "../../../common/limits.ts";
+import {
+  BLOB_ROW_MAX_BYTES,
+  SCRUB_DUE_MS,
+  SCRUB_PAGE_ROWS,
+  SCRUB_PROGRESS_MS,
+  SCRUB_RATE_MAX,
+} from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { EntityKey } from "../../store/objects.ts";
 import type { Clock } from "../../../common/time.ts";
@@ -335,7 +341,7 @@ test("who may only look begins none and stops none", async () => {
 
 test.skipIf(onCluster)("a content that is not what it was is told", async () => {
   const { blobs } = await engine.tenant("matrix");
-  const { digest } = await blobs.put([Buffer.from("a content of many bytes")], "test");
+  const { digest } = await blobs.put([Buffer.alloc(BLOB_ROW_MAX_BYTES + 1, "a")], "test");
   const folder = join(engine.dir, "tenants", "matrix", "blobs", "contents", digest.slice(0, 2));
   const [file = ""] = await readdir(folder);
   expect((await scrubbed(one)).damaged).toBe(0);

@@ -2,6 +2,7 @@ import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
+  BLOB_ROW_MAX_BYTES,
   CHANGE_BATCH_MAX,
   EXPIRY_SWEEP_EVERY_MS,
   KV_LOG_MAX_ENTRIES,
@@ -333,7 +334,7 @@ describe("entries that expire", () => {
 
 test("content that was damaged on the disk is not handed out", async () => {
   const { blobs } = await (await open()).tenant("matrix");
-  const { digest } = await blobs.put([bytes("precious content")], "owner");
+  const { digest } = await blobs.put([bytes("precious content".repeat(BLOB_ROW_MAX_BYTES / 16)), bytes("!")], "owner");
   const path = join(dir, "tenants", "matrix", "blobs", "contents", digest.slice(0, 2), digest);
   const file = await readFile(path);
   file[3] = file[3]! ^ 1;

@@ -1,11 +1,13 @@
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { AppError } from "../../../../common/errors.ts";
 import type { Files } from "../../../../common/files.ts";
-import { BLOB_OWNER_MAX_BYTES } from "../../../../common/limits.ts";
+import { BLOB_OWNER_MAX_BYTES, BLOB_ROW_MAX_BYTES } from "../../../../common/limits.ts";
 import { makeFolder } from "../../../files.ts";
 import type { BeforeMark, BlobInfo, BlobStore, ByteRange, StreamPart } from "../../blobs.ts";
 import { decodeStored, encodePacked } from "../../format.ts";
-import { Contents } from "./contents.ts";
+import { beginningOf } from "./beginning.ts";
+import { Contents, isDigest } from "./contents.ts";
 import type { EmbeddedRuntime } from "../runtime.ts";
 import type { Environment } from "../environment/environment.ts";
 import { diskErrors } from "./files.ts";
@@ -27,9 +29,10 @@ export interface BlobStoreOptions {
 }
 
 /**
- * The seam for bytes, stored in files. LMDB records which contents exist (`blobs`: digest to the time of its last put)
- * and their owners' marks (`marks`: digest and owner). These rows are written before the file gets its name, so that a
- * sweep misses no file.
+ * The seam for bytes. A content of at most `BLOB_ROW_MAX_BYTES` is a row (`smallContents`), a larger one is a file. LMDB
+ * records which contents exist (`blobs`: digest to the time of its last put) and their owners' marks (`marks`: digest
+ * and owner). These rows are written with a small content, and before a file gets its name, so that a sweep misses none.
+ * Versions before format 5 stored small contents in files as well.
  */
 export class EmbeddedBlobStore implements BlobStore {
   readonly #env: Environment;
@@ -61,31 +64,38 @@ export class EmbeddedBlobStore implements BlobStore {
   ): Promise<BlobInfo> {
     checkOwner(owner);
     this.#env.read();
-    const kept = this.#contents.put(bytes, async (info, finish) => {
+    const begun = await beginningOf(bytes, BLOB_ROW_MAX_BYTES);
+    if (begun.isWhole) return this.#putSmall(begun.bytes, owner, beforeMark);
+    const kept = this.#contents.put(begun.all, async (info, finish) => {
       await beforeMark?.(info);
       await this.#turns.take(info.digest, async () => {
         await this.#note(info.digest, owner);
         await finish();
       });
     });
-    return diskErrors(kept);
+    try {
+      return await diskErrors(kept);
+    } finally {
+      await begun.end();
+    }
   }
 
   async stat(digest: string): Promise<BlobInfo | undefined> {
-    this.#env.read();
-    return this.#contents.stat(digest);
+    const small = this.#small(digest);
+    return small === undefined ? this.#contents.stat(digest) : { digest, size: small.length };
   }
 
   read(digest: string, range: ByteRange = {}): AsyncIterable<Uint8Array> {
     this.#env.read();
-    return this.#contents.read(digest, range);
+    return this.#read(digest, range);
   }
 
   async mark(digest: string, owner: string): Promise<void> {
     checkOwner(owner);
     await this.#turns.take(digest, async () => {
-      this.#env.read();
-      if (!(await this.#contents.has(digest))) throw new AppError("not_found", `There is no content ${digest}.`);
+      const isSmall = this.#env.read().smallContents.doesExist(textBytes(digest));
+      if (!isSmall && !(await this.#contents.has(digest)))
+        throw new AppError("not_found", `There is no content ${digest}.`);
       await this.#env.write(() => this.#env.tables.marks.put(markKey(digest, owner), PRESENT));
     });
   }
@@ -126,12 +136,39 @@ export class EmbeddedBlobStore implements BlobStore {
     await this.#streams.close();
   }
 
-  async #note(digest: string, owner: string): Promise<void> {
-    const { blobs, marks } = this.#env.tables;
+  async #putSmall(content: Uint8Array, owner: string, beforeMark?: BeforeMark): Promise<BlobInfo> {
+    const digest = createHash("sha256").update(content).digest("hex");
+    const info = { digest, size: content.length };
+    await beforeMark?.(info);
+    await this.#turns.take(digest, () => this.#note(digest, owner, content));
+    return info;
+  }
+
+  /** `small`: the content, if it is stored in a row. A damaged row is replaced. */
+  async #note(digest: string, owner: string, small?: Uint8Array): Promise<void> {
+    const { blobs, marks, smallContents } = this.#env.tables;
+    const key = textBytes(digest);
     await this.#env.write(() => {
-      blobs.put(textBytes(digest), encodePacked(this.#runtime.clock.nowMs()));
+      blobs.put(key, encodePacked(this.#runtime.clock.nowMs()));
       marks.put(markKey(digest, owner), PRESENT);
+      if (small !== undefined && smallContents.row(key)?.isSound !== true) smallContents.put(key, encodePacked(small));
     });
+  }
+
+  /** The content if it is stored in a row. `AppError("unavailable")` if it is damaged. */
+  #small(digest: string): Uint8Array | undefined {
+    const { smallContents } = this.#env.read();
+    const row = isDigest(digest) ? smallContents.getSound(textBytes(digest)) : undefined;
+    return row && decodeStored<Uint8Array>(row);
+  }
+
+  async *#read(digest: string, range: ByteRange): AsyncIterable<Uint8Array> {
+    const small = this.#small(digest);
+    if (small === undefined) yield* this.#contents.read(digest, range);
+    else {
+      const part = small.subarray(Math.max(0, range.start ?? 0), Math.max(0, range.end ?? small.length));
+      if (part.length > 0) yield part;
+    }
   }
 
   /** Removes the file first: a row without a file is swept again, but a file without a row would stay forever. */
@@ -141,7 +178,10 @@ export class EmbeddedBlobStore implements BlobStore {
       const young = row !== undefined && decodeStored<number>(row) + graceMs > this.#runtime.clock.nowMs();
       if (young || this.#marked(digest)) return false;
       await this.#contents.remove(digest);
-      await this.#env.write(() => this.#env.tables.blobs.remove(textBytes(digest)));
+      await this.#env.write(() => {
+        this.#env.tables.blobs.remove(textBytes(digest));
+        this.#env.tables.smallContents.remove(textBytes(digest));
+      });
       return true;
     });
   }

@@ -146,7 +146,7 @@ export class Contents {
   }
 
   async #open(digest: string): Promise<Opened | undefined> {
-    if (!/^[0-9a-f]{64}$/.test(digest)) return undefined;
+    if (!isDigest(digest)) return undefined;
     const handle = await this.#files.open(this.#path(digest), "r").catch((error: unknown) => {
       if (isMissing(error)) return undefined;
       throw error;
@@ -167,6 +167,10 @@ export class Contents {
   #path(digest: string): string {
     return join(this.#shelf(digest), digest);
   }
+}
+
+export function isDigest(text: string): boolean {
+  return /^[0-9a-f]{64}$/.test(text);
 }
 
 async function readFooter(handle: OpenFile, digest: string): Promise<Opened> {

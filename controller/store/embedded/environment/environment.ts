@@ -12,7 +12,7 @@ import { commitReason, writeFault } from "./write-faults.ts";
 import { WriteQueue } from "./write-queue.ts";
 
 /** Increased when the meaning of stored bytes changes. Older formats are upgraded at open, newer ones refused. */
-const FORMAT = 4;
+const FORMAT = 5;
 const FORMAT_KEY = textBytes("format");
 /** Key of a row that exists if all values have checksums. A version before format 4 wrote values without checksums. */
 export const ALL_CHECKED = Buffer.from("checked");
@@ -38,6 +38,7 @@ const CHECKED = [
   "edgesIn",
   "records",
   "blobs",
+  "smallContents",
   "marks",
   "streams",
 ] as const;

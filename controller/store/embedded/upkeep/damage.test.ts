@@ -5,6 +5,7 @@ import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts"
 import { encodePacked } from "../../format.ts";
 import { checkStore } from "./check.ts";
 import { openEmbeddedEngine } from "../index.ts";
+import { BLOB_ROW_MAX_BYTES } from "../../../../common/limits.ts";
 import { storeFolder } from "../../../../test/helpers/runs/folders.ts";
 
 const PAGE_BYTES = 4_096;
@@ -24,7 +25,7 @@ beforeAll(async () => {
   const { kv, objects, blobs } = await engine.tenant("matrix");
   await kv.put("tenants/matrix", encodePacked({ name: "matrix" }));
   await kv.put("long", new Uint8Array(50_000).fill(7));
-  ({ digest } = await blobs.put([new Uint8Array(10_000)], "owner"));
+  ({ digest } = await blobs.put([new Uint8Array(BLOB_ROW_MAX_BYTES + 1)], "owner"));
   for (let first = 0; first < RECORDS; first += 100) {
     const id = (at: number): string => `01ARZ3NDEKTSV4RRFF${String(first + at).padStart(8, "0")}`;
     await objects.append(

@@ -35,6 +35,7 @@ const TABLES = [
   "blobs",
   "marks",
   "streams",
+  "smallContents",
 ] as const satisfies readonly (CheckedTableName | IndexTableName | "terms")[];
 type Table = (typeof TABLES)[number];
 
