@@ -75,10 +75,10 @@ export class CallBody {
     if (!hasBody(request)) return NO_BODY;
     requireUncompressed(request.headers["content-encoding"]);
     if (request.isMultipart()) {
-      const name = Buffer.from(runtime.random.bytes(FOLDER_NAME_BYTES)).toString("hex");
-      this.#folder = join(uploads, name);
       const taking = takeIn && this.#taking(takeIn);
-      const form = { folder: this.#folder, beforeFiles, takeIn: taking, bound, stranger, memory, slices };
+      const name = (): string => Buffer.from(runtime.random.bytes(FOLDER_NAME_BYTES)).toString("hex");
+      const folder = (): string => (this.#folder ??= join(uploads, name()));
+      const form = { folder, beforeFiles, takeIn: taking, bound, stranger, memory, slices };
       const body = await readMultipart(request, form);
       await holdFields(memory, body.fields);
       return body;

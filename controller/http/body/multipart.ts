@@ -32,8 +32,8 @@ import { isOtherCharset, PART_BYTES, partText, type PartCharset } from "./part-t
 import { ReplacementCount, replacementsOf } from "./replacements.ts";
 
 export interface MultipartOptions {
-  /** Created when the first file arrives. */
-  readonly folder: string;
+  /** Path of the folder of the call, which is made when the first file is copied to it. */
+  readonly folder: () => string;
   /** Maximum bytes of all fields together, without files. */
   readonly bound: Bound;
   /** Present while the caller is unknown. */
@@ -289,8 +289,9 @@ class MultipartReading {
     part: Omit<FileOfBody, "bytes">,
     bytes: AsyncIterable<Uint8Array>,
   ): Promise<Pick<UploadedFile, "path" | "taken">> {
-    const { folder, takeIn } = this.#options;
+    const { takeIn } = this.#options;
     if (takeIn !== undefined) return { path: "", taken: await takeIn({ ...part, bytes }, this.#fields) };
+    const folder = this.#options.folder();
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const path = join(folder, String(this.#taken));
     await pipeline(bytes, createWriteStream(path, { flags: "wx", mode: 0o600 }));
