@@ -5,6 +5,7 @@ import { beginningOf } from "../../../../common/text/cut.ts";
 import type { TunnelOpened } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { LiveSession } from "../session/live-session.ts";
+import { generationOf } from "../authority/identity.ts";
 import { sessionKey } from "../session/presence.ts";
 import { TunnelBroken, type AgentIdentity, type TunnelPlace } from "../types.ts";
 
@@ -17,6 +18,8 @@ export interface AgentTunnelsDependencies {
 
 interface Asked {
   readonly place: TunnelPlace;
+  /** Enrolment of the agent that was asked. */
+  readonly generation: string | undefined;
   readonly resolve: (stream: Duplex) => void;
   readonly reject: (error: AppError) => void;
 }
@@ -61,9 +64,10 @@ export class AgentTunnels {
    * Handles an agent's answer: the stream of the tunnel, or in `code` and `message` the reason why there is none.
    * Throws `AppError("denied")` if the tunnel was not requested or no caller waits.
    */
-  take({ tenant, host }: AgentIdentity, { id, code, message }: TunnelOpened, stream: Duplex): void {
+  take({ tenant, host, serial }: AgentIdentity, { id, code, message }: TunnelOpened, stream: Duplex): void {
     const asked = this.#asked.get(id);
-    if (asked?.place.tenant !== tenant || asked.place.host !== host)
+    const isOf = asked?.place.tenant === tenant && asked.place.host === host;
+    if (!isOf || asked.generation !== generationOf(serial))
       throw new AppError("denied", "Nobody waits for this tunnel.");
     if (code === "") return asked.resolve(stream);
     const why = beginningOf(message, TUNNEL_MESSAGE_MAX_CHARACTERS);
@@ -106,7 +110,8 @@ export class AgentTunnels {
         this.#keep(place, stream);
         resolve(stream);
       };
-      this.#asked.set(id, { place, resolve: take, reject: refuse });
+      const generation = generationOf(session.identity.serial);
+      this.#asked.set(id, { place, generation, resolve: take, reject: refuse });
       if (signal.aborted) return aborted();
       signal.addEventListener("abort", aborted, { once: true });
       session.send({ $case: "openTunnel", value: { id, epoch: session.epoch, address, port } });
