@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Value } from "typebox/value";
 import { CommandPolicySpec, LogPolicySpec } from "../../common/api/policies.ts";
+import { policyText } from "../../common/agent/policy-text.ts";
 import { realClock, seededRandom } from "../../test/helpers/time/clock.ts";
 import { eventually } from "../../test/helpers/programs/programs.ts";
 import { createExec } from "../commands/exec.ts";
@@ -108,6 +109,15 @@ describe("a command policy", () => {
     await until(() => Promise.resolve(supervisor.states.get("p")?.startsWith("failed: ended with code 126: ")));
     await chmod(program, 0o700);
     await until(() => Promise.resolve(supervisor.states.get("p") === "running"));
+  });
+
+  it("whose user is not on the host fails with that reason, and its due times are counted", async () => {
+    apply(1, command({ command: "true", interval: 1, unit: "second", user: "odp-is-not-there" }));
+    await until(() =>
+      Promise.resolve(supervisor.states.get("p") === "failed: This host has no user odp-is-not-there."),
+    );
+    await until(async () => (await bodies("gap")).length > 0);
+    expect(await bodies("run")).toEqual([]);
   });
 
   it("whose runs fail for reasons of their own runs", async () => {
@@ -233,7 +243,7 @@ async function open(maxBytes = 1 << 24): Promise<void> {
 function apply(revision: number, spec: CommandPolicySpec | LogPolicySpec): void {
   supervisor.apply({
     revision,
-    policies: [{ name: "p", revision, spec: JSON.stringify(spec), depot: undefined }],
+    policies: [{ name: "p", revision, spec: policyText(spec), depot: undefined }],
   });
 }
 

@@ -3,6 +3,7 @@ import { wait } from "../../../common/time.ts";
 import type { Runner } from "../../policies/plugin.ts";
 import type { CommandWork } from "./work.ts";
 import { carryOut } from "./output.ts";
+import { placeOf } from "./place.ts";
 import { interruptedRun, Run } from "./run.ts";
 
 /**
@@ -26,18 +27,20 @@ export class DaemonRunner implements Runner {
     const { host, policy, spec } = this.#work;
     const open = interruptedRun(policy.name, host);
     if (open.emissions.length > 0) await host.emit(open.emissions, { marks: open.marks, reserve: true, signal });
+    const place = await placeOf(this.#work, signal);
+    const maxMs = spec.backoff === undefined ? POLICY_RESTART_MAX_MS : spec.backoff * 1_000;
     let pauseMs = POLICY_RESTART_MIN_MS;
     while (!signal.aborted) {
       const startedMs = host.clock.monotonicMs();
       const run = await Run.begin({ host, policy, spec, scheduledMs: host.clock.nowMs(), signal });
       this.#problem = undefined;
-      const end = await carryOut(this.#work, run, { signal, atOnce: true });
+      const { end } = await carryOut(this.#work, run, { signal, place, atOnce: true });
       this.#problem = end.message || "ended with code 0";
       await run.end(end);
       const lastedMs = host.clock.monotonicMs() - startedMs;
       pauseMs = lastedMs > POLICY_RESTART_MAX_MS ? POLICY_RESTART_MIN_MS : pauseMs;
       await wait(host.clock, pauseMs * (1 + host.random.next() / 2), signal);
-      pauseMs = Math.min(POLICY_RESTART_MAX_MS, pauseMs * 2);
+      pauseMs = Math.min(maxMs, pauseMs * 2);
     }
   }
 }

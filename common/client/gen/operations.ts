@@ -6471,6 +6471,24 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      timeout?: number;
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      overlap?: "skip" | "queue" | "replace" | "";
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      outputlimit?: number;
+      /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+      backoff?: number;
+      /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+      user?: string;
+      /** environment variables of the command, by name. */
+      environment?: Record<string, string>;
+      /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+      memorylimit?: number;
+      /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+      cpulimit?: number;
+      /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+      nice?: number;
       /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
       /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
@@ -6554,6 +6572,24 @@ export interface Operations {
         split?: boolean;
         /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
         isdaemon?: boolean;
+        /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+        timeout?: number;
+        /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+        overlap?: "skip" | "queue" | "replace" | "";
+        /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+        outputlimit?: number;
+        /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+        backoff?: number;
+        /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+        user?: string;
+        /** environment variables of the command, by name. */
+        environment?: Record<string, string>;
+        /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+        memorylimit?: number;
+        /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+        cpulimit?: number;
+        /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+        nice?: number;
       };
     };
     message: {
@@ -6589,6 +6625,24 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      timeout?: number;
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      overlap?: "skip" | "queue" | "replace" | "";
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      outputlimit?: number;
+      /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+      backoff?: number;
+      /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+      user?: string;
+      /** environment variables of the command, by name. */
+      environment?: Record<string, string>;
+      /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+      memorylimit?: number;
+      /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+      cpulimit?: number;
+      /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+      nice?: number;
       /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
       /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
@@ -6670,6 +6724,24 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      timeout?: number;
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      overlap?: "skip" | "queue" | "replace" | "";
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      outputlimit?: number;
+      /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+      backoff?: number;
+      /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+      user?: string;
+      /** environment variables of the command, by name. */
+      environment?: Record<string, string>;
+      /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+      memorylimit?: number;
+      /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+      cpulimit?: number;
+      /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+      nice?: number;
       /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
       /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
@@ -6746,6 +6818,24 @@ export interface Operations {
         split?: boolean;
         /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
         isdaemon?: boolean;
+        /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+        timeout?: number;
+        /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+        overlap?: "skip" | "queue" | "replace" | "";
+        /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+        outputlimit?: number;
+        /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+        backoff?: number;
+        /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+        user?: string;
+        /** environment variables of the command, by name. */
+        environment?: Record<string, string>;
+        /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+        memorylimit?: number;
+        /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+        cpulimit?: number;
+        /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+        nice?: number;
         /** Folder of the log files on the host. 1 to 4000 characters. */
         dir?: string;
         /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
@@ -6793,6 +6883,24 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      timeout?: number;
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      overlap?: "skip" | "queue" | "replace" | "";
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      outputlimit?: number;
+      /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+      backoff?: number;
+      /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+      user?: string;
+      /** environment variables of the command, by name. */
+      environment?: Record<string, string>;
+      /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+      memorylimit?: number;
+      /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+      cpulimit?: number;
+      /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+      nice?: number;
       /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
       /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
@@ -6928,6 +7036,24 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      timeout?: number;
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      overlap?: "skip" | "queue" | "replace" | "";
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      outputlimit?: number;
+      /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+      backoff?: number;
+      /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+      user?: string;
+      /** environment variables of the command, by name. */
+      environment?: Record<string, string>;
+      /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+      memorylimit?: number;
+      /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+      cpulimit?: number;
+      /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+      nice?: number;
       /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
       /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
@@ -7110,6 +7236,24 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      timeout?: number;
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      overlap?: "skip" | "queue" | "replace" | "";
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      outputlimit?: number;
+      /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+      backoff?: number;
+      /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+      user?: string;
+      /** environment variables of the command, by name. */
+      environment?: Record<string, string>;
+      /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+      memorylimit?: number;
+      /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+      cpulimit?: number;
+      /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+      nice?: number;
       /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
       /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
@@ -7191,6 +7335,24 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      timeout?: number;
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      overlap?: "skip" | "queue" | "replace" | "";
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      outputlimit?: number;
+      /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+      backoff?: number;
+      /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+      user?: string;
+      /** environment variables of the command, by name. */
+      environment?: Record<string, string>;
+      /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+      memorylimit?: number;
+      /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+      cpulimit?: number;
+      /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+      nice?: number;
       /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
       /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
