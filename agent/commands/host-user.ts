@@ -33,6 +33,12 @@ export function hostUsers(exec: Exec): HostUsers {
   };
 }
 
+/** The reason why a command cannot run as the user, with the remedy. */
+export function closedTo({ name }: HostUser, path: string): AppError {
+  const remedy = "Open the folders above it to other users, with chmod o+x.";
+  return new AppError("denied", `The user ${name} may not read ${path}. ${remedy}`);
+}
+
 async function findHostUser(exec: Exec, name: string, signal?: AbortSignal): Promise<HostUser | undefined> {
   if (!NAME.test(name)) throw new AppError("invalid", `${JSON.stringify(name)} is no name of a user.`);
   const groups = "{ setpriv --help | grep -q init-groups && command -v setpriv; }";

@@ -1,5 +1,5 @@
 import { chmod, lchown } from "node:fs/promises";
-import { AppError } from "../../../common/errors.ts";
+import { closedTo } from "../../commands/host-user.ts";
 import type { HostUser } from "../../commands/program.ts";
 import type { CommandWork } from "./work.ts";
 
@@ -41,8 +41,5 @@ async function folderOf(work: CommandWork, user: HostUser, signal: AbortSignal):
   const readable = await host.users.readable(user, [user.home, ...needed], signal);
   const closed = needed.find((path) => !readable.has(path));
   if (closed === undefined) return depotFolder ?? (readable.has(user.home) ? user.home : "/");
-  throw new AppError(
-    "denied",
-    `The user ${user.name} may not read ${closed}. Open the folders above it to other users, with chmod o+x.`,
-  );
+  throw closedTo(user, closed);
 }

@@ -4428,6 +4428,8 @@ export interface Operations {
       arg: string[];
       /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** User of the hosts who runs the commands; empty: that of the agent or the login. */
+      user: string;
       /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */
@@ -4497,6 +4499,8 @@ export interface Operations {
         arg?: readonly string[];
         /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
+        /** User of the hosts who runs the commands; empty: the user of the agent, or that of the SSH login. An agent runs them as another user only if it is root, SSH never. */
+        user?: string;
         /** [cron] with five or six fields, @hourly|@daily|@weekly|@monthly|@yearly, every 30s|5m|2h|1d, or at <time>; then, each with a ; before it, tz=<zone>; missed=skip|last|all; overlap=skip|queue|allow; jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
@@ -4552,6 +4556,8 @@ export interface Operations {
       arg: string[];
       /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** User of the hosts who runs the commands; empty: that of the agent or the login. */
+      user: string;
       /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */
@@ -4627,6 +4633,8 @@ export interface Operations {
         arg?: readonly string[];
         /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
+        /** User of the hosts who runs the commands; empty: the user of the agent, or that of the SSH login. An agent runs them as another user only if it is root, SSH never. */
+        user?: string;
         /** [cron] with five or six fields, @hourly|@daily|@weekly|@monthly|@yearly, every 30s|5m|2h|1d, or at <time>; then, each with a ; before it, tz=<zone>; missed=skip|last|all; overlap=skip|queue|allow; jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
@@ -4688,6 +4696,8 @@ export interface Operations {
       arg: string[];
       /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** User of the hosts who runs the commands; empty: that of the agent or the login. */
+      user: string;
       /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */
@@ -4817,6 +4827,8 @@ export interface Operations {
         arg?: readonly string[];
         /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
+        /** User of the hosts who runs the commands; empty: the user of the agent, or that of the SSH login. An agent runs them as another user only if it is root, SSH never. */
+        user?: string;
         /** [cron] with five or six fields, @hourly|@daily|@weekly|@monthly|@yearly, every 30s|5m|2h|1d, or at <time>; then, each with a ; before it, tz=<zone>; missed=skip|last|all; overlap=skip|queue|allow; jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
@@ -4872,6 +4884,8 @@ export interface Operations {
       arg: string[];
       /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** User of the hosts who runs the commands; empty: that of the agent or the login. */
+      user: string;
       /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */
@@ -5290,6 +5304,8 @@ export interface Operations {
         arg?: readonly string[];
         /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
+        /** User of the hosts who runs the commands; empty: the user of the agent, or that of the SSH login. An agent runs them as another user only if it is root, SSH never. */
+        user?: string;
         /** [cron] with five or six fields, @hourly|@daily|@weekly|@monthly|@yearly, every 30s|5m|2h|1d, or at <time>; then, each with a ; before it, tz=<zone>; missed=skip|last|all; overlap=skip|queue|allow; jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
@@ -5345,6 +5361,8 @@ export interface Operations {
       arg: string[];
       /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** User of the hosts who runs the commands; empty: that of the agent or the login. */
+      user: string;
       /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */

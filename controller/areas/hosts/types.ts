@@ -40,6 +40,8 @@ export type HostCommand =
       readonly line: string;
       readonly environment?: Readonly<Record<string, string>>;
       readonly depot?: string;
+      /** User of the host who runs the command. Absent: the user of the agent, or of the SSH login. */
+      readonly user?: string;
       /** Bytes that the command reads from its standard input. Absent: it is empty. */
       readonly input?: Uint8Array;
     }
