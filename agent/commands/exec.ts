@@ -18,6 +18,8 @@ export interface ExecOptions extends ProgramOptions {
   readonly timeoutMs?: number | undefined;
   /** Ends the process and everything it started. */
   readonly signal?: AbortSignal | undefined;
+  /** Called with the process id of the shell, which leads the process group. */
+  readonly onStart?: (pid: number) => void;
   /** Called with one piece of output at a time. Nothing more is read from that pipe until it resolves. */
   readonly onOutput?: (data: Buffer, stderr: boolean) => void | Promise<void>;
 }
@@ -68,6 +70,7 @@ export function createExec(world: ExecWorld): Exec {
     const child = start(options, world, marker);
     const failed = await spawned(child);
     if (failed !== undefined) return { ended: "unstarted", code: 127, message: failed };
+    if (child.pid !== undefined) options.onStart?.(child.pid);
     const note = noteRunning(world.folder, child.pid, marker);
     try {
       return await watch(child, { ...options, marker }, world.clock);

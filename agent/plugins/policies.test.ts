@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { appendFile, chmod, mkdtemp, rm, truncate, copyFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -154,6 +154,16 @@ describe("a command policy", () => {
   it("that is a daemon whose program is not there fails with that reason", async () => {
     apply(1, command({ command: "odp-is-not-there", isdaemon: true }));
     await until(() => Promise.resolve(supervisor.states.get("p")?.includes("odp-is-not-there: not found")));
+  });
+
+  it("that is a daemon has the leader of its process group, while it runs", async () => {
+    const pid = join(folder, "pid");
+    apply(1, command({ command: `echo $$ > ${pid}.new; mv ${pid}.new ${pid}; exec sleep 30`, isdaemon: true }));
+    await until(() => Promise.resolve(existsSync(pid)));
+    expect(supervisor.pids).toEqual(new Map([["p", Number(readFileSync(pid, "utf8"))]]));
+    apply(2, command({ command: "exit 1", isdaemon: true }));
+    await until(() => Promise.resolve(supervisor.states.get("p")?.startsWith("failed")));
+    expect(supervisor.pids.size).toBe(0);
   });
 
   it("that is a daemon is started again when it ends", async () => {

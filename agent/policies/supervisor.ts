@@ -65,6 +65,11 @@ export class Supervisor {
     return this.#confs;
   }
 
+  /** Leaders of the process groups of daemons, by policy. */
+  get pids(): ReadonlyMap<string, number> {
+    return new Map([...this.#runners].flatMap(([name, { pid }]) => (pid === undefined ? [] : [[name, pid]])));
+  }
+
   #stateOf(name: string): string {
     const problem = this.#failures.get(name) ?? this.#runners.get(name)?.problem;
     if (problem !== undefined) return `failed: ${problem}`;

@@ -182,6 +182,8 @@ export const POLICY_USER_LOOKUP_MS = 10_000;
 /** Policy states that an agent reports, and the maximum length of each. */
 export const POLICY_STATES_MAX = 128;
 export const POLICY_STATE_MAX_CHARACTERS = 250;
+/** Least time between two readings of the processor time and memory of daemons and external agents. */
+export const USAGE_INTERVAL_MS = 30_000;
 export const POLICY_RESTART_MIN_MS = 1_000;
 export const POLICY_RESTART_MAX_MS = 60_000;
 export const RUN_BUFFER_MAX_BYTES = MIB;

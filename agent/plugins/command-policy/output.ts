@@ -15,6 +15,7 @@ export interface CarryOutOptions {
   readonly deadline?: RunDeadline;
   /** Records are written at once, and not only at the end or when the buffer is full. */
   readonly atOnce?: boolean;
+  readonly onStart?: (pid: number) => void;
 }
 
 /** Time from the begin of a run to its end by the agent, and the message about it. */
@@ -51,6 +52,7 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
       limits: limitsOf(work),
       timeoutMs: options.deadline?.timeoutMs,
       signal: options.signal,
+      ...(options.onStart && { onStart: options.onStart }),
       onOutput: async (data, stderr) => {
         if (stderr) return errors.add(errorText ? Buffer.from(errorText.take(data)) : data);
         settling.heard();

@@ -4230,6 +4230,8 @@ export interface Operations {
       depot: Record<string, string>;
       /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
+      /** Usage of the processes of daemons, by policy/<name>, and of external agents, by extagent, as JSON: cpu in percent of one processor, memory in bytes, processes. */
+      usage: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
       /** online while the agent has a session. */
@@ -4306,6 +4308,8 @@ export interface Operations {
       depot: Record<string, string>;
       /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
+      /** Usage of the processes of daemons, by policy/<name>, and of external agents, by extagent, as JSON: cpu in percent of one processor, memory in bytes, processes. */
+      usage: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
       /** online while the agent has a session. */
@@ -4361,6 +4365,8 @@ export interface Operations {
       depot: Record<string, string>;
       /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
+      /** Usage of the processes of daemons, by policy/<name>, and of external agents, by extagent, as JSON: cpu in percent of one processor, memory in bytes, processes. */
+      usage: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
       /** online while the agent has a session. */

@@ -181,6 +181,16 @@ export interface PolicyReport extends Pick<AgentState, "hasAgent" | "isOnline" |
   readonly statusSinceMs: number | undefined;
   /** Since when each policy has its state. */
   readonly sinceMs: Readonly<Record<string, number>>;
+  /** Usage of the daemons that run, by policy. */
+  readonly usage: Readonly<Record<string, ProcessUsage>>;
+}
+
+/** Usage of the processes of a program. */
+export interface ProcessUsage {
+  /** Percent of one processor. Absent: not known yet. */
+  readonly cpu?: number;
+  /** Bytes. */
+  readonly memory: number;
 }
 
 export interface DesiredPolicy {
