@@ -31,7 +31,8 @@ afterEach(async () => {
 /** A command that takes a time, and ends with a code. */
 interface Command {
   readonly lastsMs?: number;
-  readonly code?: number;
+  /** One code, or that of each run. */
+  readonly code?: number | readonly number[];
   readonly output?: string;
 }
 
@@ -40,7 +41,7 @@ function begin(members: Partial<CommandPolicySpec>, { lastsMs = 0, code = 0, out
   const exec: Exec = async (options) => {
     began.push(options);
     if (output !== "") await options.onOutput?.(Buffer.from(output), false);
-    return ended(options, lastsMs, code);
+    return ended(options, lastsMs, [code].flat()[began.length - 1] ?? [code].flat().at(-1) ?? 0);
   };
   const marks = new Map<string, string | undefined>();
   const host: Partial<Host> = {
@@ -52,6 +53,7 @@ function begin(members: Partial<CommandPolicySpec>, { lastsMs = 0, code = 0, out
     mark: (key) => marks.get(key),
     hasRoom: () => true,
     emit(emissions, options) {
+      if (options?.signal?.aborted) return Promise.reject(new Error("given up"));
       sent.push(...emissions);
       for (const { key, value } of options?.marks ?? []) marks.set(key, value);
       return Promise.resolve();
@@ -181,6 +183,17 @@ test("after failures, runs pause twice as long each time, and what was due meanw
   expect(runs().map(([due]) => due)).toEqual([1, 4, 9, 15]);
   expect(gaps()).toEqual(["backoff: 2 runs from 2", "backoff: 4 runs from 5", "backoff: 5 runs from 10"]);
   expect(runner.problem).toBe("paused for 5 seconds after 4 failures in a row: ended with code 1");
+});
+
+test("a run that succeeds ends the row of failures", async () => {
+  begin({ backoff: 60 }, { code: [1, 0, 1] });
+  await pass(5_500);
+  expect(runs()).toEqual([
+    [1, "failed"],
+    [4, "ok"],
+    [5, "failed"],
+  ]);
+  expect(runner.problem).toBe("paused for 2 seconds after 1 failure in a row: ended with code 1");
 });
 
 test("a pause that is cut short counts what was due until then", async () => {
