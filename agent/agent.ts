@@ -13,6 +13,7 @@ import { grpcTransport } from "./session/grpc-transport.ts";
 import { lifetimeOf, loadIdentity, storeIdentity, type Identity } from "./identity/identity.ts";
 import { lockFolder } from "./disk/lock.ts";
 import type { Log } from "./log.ts";
+import { UsageReader } from "./usage.ts";
 import { work } from "./work.ts";
 
 /** The environment of the program, passed by `main.ts`. */
@@ -37,10 +38,11 @@ export async function runAgent(config: AgentConfig, world: AgentWorld, signal: A
   if (leftovers > 0) log("warn", "ended what a former agent left running", { count: leftovers });
   const exec = createExec({ clock, folder: running, environment: world.environment });
   const facts = new FactsReader(identity.host, config.folder);
+  const usage = new UsageReader(clock);
   const { folder, outboxMaxBytes, isTunnelOpen } = config;
   const transport = grpcTransport(clock);
   await work(
-    { ...world, identity, folder, files: nodeFiles, outboxMaxBytes, isTunnelOpen, transport, exec, facts },
+    { ...world, identity, folder, files: nodeFiles, outboxMaxBytes, isTunnelOpen, transport, exec, facts, usage },
     signal,
   );
 }

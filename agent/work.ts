@@ -23,6 +23,7 @@ import { commandPlugins, ContentCache, DepotFolders, POLICY_PLUGINS } from "./pl
 import { StateFile } from "./disk/state.ts";
 import { Supervisor } from "./policies/supervisor.ts";
 import type { Transport } from "./session/transport.ts";
+import type { UsageReader } from "./usage.ts";
 import { Tunnels } from "./tunnels/tunnels.ts";
 
 /** The environment of an enrolled agent. `test/sim` passes a simulated one. */
@@ -43,6 +44,8 @@ export interface WorkWorld {
   readonly exec: Exec;
   /** True if controllers may open a tunnel to this address and port. */
   readonly isTunnelOpen: (address: string, port: number) => boolean;
+  /** Usage of daemons, by policy and leader of the process group, and of external agents. Absent: it is not read. */
+  readonly usage?: Pick<UsageReader, "read">;
   readonly facts: { read(): Promise<Facts>; values(): Promise<Record<string, string>> };
 }
 
@@ -86,7 +89,7 @@ export async function work(world: WorkWorld, signal: AbortSignal): Promise<void>
     log,
     version,
     facts: () => facts.read(),
-    values: async () => ({ ...(await facts.values()), ...statesOf(supervisor) }),
+    values: async () => ({ ...(await facts.values()), ...statesOf(supervisor), ...usagesOf(world, supervisor) }),
     desiredRevision: () => state.revision,
     handler: {
       desired: (wanted) => state.take(wanted),
@@ -187,6 +190,13 @@ async function runDepotCommand(work: { depot: Depot; folder: string; exec: Exec;
  */
 function statesOf(supervisor: Supervisor): Record<string, string> {
   return { ...listed("policy/", supervisor.states), ...listed("conf/", supervisor.confs) };
+}
+
+/** The usage of daemons and external agents as JSON. Its names are as those of `statesOf`. */
+function usagesOf({ usage }: WorkWorld, { pids }: Supervisor): Record<string, string> {
+  if (!usage) return {};
+  const texts = [...usage.read(pids)].map(([name, value]) => [name, JSON.stringify(value)] as const);
+  return listed("usage/", new Map(texts));
 }
 
 function listed(prefix: string, all: ReadonlyMap<string, string>): Record<string, string> {

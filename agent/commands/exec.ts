@@ -8,9 +8,9 @@ import { EXEC_KILL_GRACE_MS, EXEC_PIPE_GRACE_MS } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
 import { COMMAND_VARIABLE, killMarked } from "./descendants.ts";
 import { birthOf } from "../disk/lock.ts";
+import { programOf, type Program, type ProgramOptions } from "./program.ts";
 
-export interface ExecOptions {
-  readonly line: string;
+export interface ExecOptions extends ProgramOptions {
   readonly cwd?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: Uint8Array | undefined;
@@ -18,6 +18,8 @@ export interface ExecOptions {
   readonly timeoutMs?: number | undefined;
   /** Ends the process and everything it started. */
   readonly signal?: AbortSignal | undefined;
+  /** Called with the process id of the shell, which leads the process group. */
+  readonly onStart?: (pid: number) => void;
   /** Called with one piece of output at a time. Nothing more is read from that pipe until it resolves. */
   readonly onOutput?: (data: Buffer, stderr: boolean) => void | Promise<void>;
 }
@@ -36,6 +38,12 @@ export interface ExecResult {
 export type Exec = (options: ExecOptions) => Promise<ExecResult>;
 
 const SIGNAL_BASE = 128;
+const isWindows = process.platform === "win32";
+const UNSUPPORTED: ExecResult = {
+  ended: "unstarted",
+  code: 127,
+  message: "cannot be started: users and limits of commands are not supported on Windows",
+};
 
 export interface ExecWorld {
   readonly clock: Clock;
@@ -57,10 +65,12 @@ export function createExec(world: ExecWorld): Exec {
   return async (options) => {
     if (options.signal?.aborted)
       return { ended: "cancelled", code: SIGNAL_BASE + 15, message: "cancelled before it began" };
+    if (isWindows && (options.user || options.limits)) return UNSUPPORTED;
     const marker = `${process.pid}-${Math.round(world.clock.nowMs())}-${++count}`;
     const child = start(options, world, marker);
     const failed = await spawned(child);
     if (failed !== undefined) return { ended: "unstarted", code: 127, message: failed };
+    if (child.pid !== undefined) options.onStart?.(child.pid);
     const note = noteRunning(world.folder, child.pid, marker);
     try {
       return await watch(child, { ...options, marker }, world.clock);
@@ -71,19 +81,23 @@ export function createExec(world: ExecWorld): Exec {
 }
 
 function start(options: ExecOptions, world: ExecWorld, marker: string): ChildProcess {
-  const windows = process.platform === "win32";
-  const [shell, args] = windows ? ["cmd.exe", ["/d", "/s", "/c", options.line]] : ["/bin/sh", ["-c", options.line]];
-  const child = spawn(shell, args, {
+  const { file, args, ids, environment } = isWindows ? windowsProgram(options.line) : programOf(options);
+  const child = spawn(file, args, {
     cwd: options.cwd,
-    env: { ...world.environment, ...options.env, [COMMAND_VARIABLE]: marker },
+    env: { ...world.environment, ...environment, ...options.env, [COMMAND_VARIABLE]: marker },
     stdio: [options.stdin ? "pipe" : "ignore", "pipe", "pipe"],
-    detached: !windows,
+    detached: !isWindows,
     windowsHide: true,
+    ...ids,
   });
   // A process may end without reading its input; this is no error.
   child.stdin?.on("error", () => undefined);
   child.stdin?.end(options.stdin);
   return child;
+}
+
+function windowsProgram(line: string): Program {
+  return { file: "cmd.exe", args: ["/d", "/s", "/c", line], environment: {} };
 }
 
 function spawned(child: ChildProcess): Promise<string | undefined> {

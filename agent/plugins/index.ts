@@ -2,7 +2,7 @@ import type { CommandPlugin, PolicyPlugin } from "../policies/plugin.ts";
 import { commandPolicy } from "./command-policy/command-policy.ts";
 import { createDepotPlugins } from "./depot-deployer/depot-deployer.ts";
 import type { DepotFolders } from "./depot-deployer/folders.ts";
-import { jobRunner } from "./job-runner/job-runner.ts";
+import { jobRunners } from "./job-runner/job-runner.ts";
 import { logPolicy } from "./log-policy/log-policy.ts";
 
 export { ContentCache } from "./depot-deployer/cache.ts";
@@ -12,5 +12,5 @@ export { DepotFolders } from "./depot-deployer/folders.ts";
 export const POLICY_PLUGINS: readonly PolicyPlugin[] = [commandPolicy, logPolicy];
 
 export function commandPlugins(folders: DepotFolders): readonly CommandPlugin[] {
-  return [jobRunner, ...createDepotPlugins(folders)];
+  return [...jobRunners, ...createDepotPlugins(folders)];
 }

@@ -1,10 +1,11 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { appendFile, chmod, mkdtemp, rm, truncate, copyFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Value } from "typebox/value";
 import { CommandPolicySpec, LogPolicySpec } from "../../common/api/policies.ts";
+import { policyText } from "../../common/agent/policy-text.ts";
 import { realClock, seededRandom } from "../../test/helpers/time/clock.ts";
 import { eventually } from "../../test/helpers/programs/programs.ts";
 import { createExec } from "../commands/exec.ts";
@@ -110,6 +111,15 @@ describe("a command policy", () => {
     await until(() => Promise.resolve(supervisor.states.get("p") === "running"));
   });
 
+  it("whose user is not on the host fails with that reason, and its due times are counted", async () => {
+    apply(1, command({ command: "true", interval: 1, unit: "second", user: "odp-is-not-there" }));
+    await until(() =>
+      Promise.resolve(supervisor.states.get("p") === "failed: This host has no user odp-is-not-there."),
+    );
+    await until(async () => (await bodies("gap")).length > 0);
+    expect(await bodies("run")).toEqual([]);
+  });
+
   it("whose runs fail for reasons of their own runs", async () => {
     apply(1, command({ command: "exit 1", interval: 1, unit: "second" }));
     await until(async () => (await bodies("run")).length >= 1);
@@ -144,6 +154,16 @@ describe("a command policy", () => {
   it("that is a daemon whose program is not there fails with that reason", async () => {
     apply(1, command({ command: "odp-is-not-there", isdaemon: true }));
     await until(() => Promise.resolve(supervisor.states.get("p")?.includes("odp-is-not-there: not found")));
+  });
+
+  it("that is a daemon has the leader of its process group, while it runs", async () => {
+    const pid = join(folder, "pid");
+    apply(1, command({ command: `echo $$ > ${pid}.new; mv ${pid}.new ${pid}; exec sleep 30`, isdaemon: true }));
+    await until(() => Promise.resolve(existsSync(pid)));
+    expect(supervisor.pids).toEqual(new Map([["p", Number(readFileSync(pid, "utf8"))]]));
+    apply(2, command({ command: "exit 1", isdaemon: true }));
+    await until(() => Promise.resolve(supervisor.states.get("p")?.startsWith("failed")));
+    expect(supervisor.pids.size).toBe(0);
   });
 
   it("that is a daemon is started again when it ends", async () => {
@@ -233,7 +253,7 @@ async function open(maxBytes = 1 << 24): Promise<void> {
 function apply(revision: number, spec: CommandPolicySpec | LogPolicySpec): void {
   supervisor.apply({
     revision,
-    policies: [{ name: "p", revision, spec: JSON.stringify(spec), depot: undefined }],
+    policies: [{ name: "p", revision, spec: policyText(spec), depot: undefined }],
   });
 }
 

@@ -2,6 +2,7 @@ import type { Clock, Random } from "../../common/time.ts";
 import type { Depot } from "../../proto/gen/agent/v1/agent.ts";
 import { isAppError } from "../../common/errors.ts";
 import type { Exec } from "../commands/exec.ts";
+import { hostUsers, type HostUsers } from "../commands/host-user.ts";
 import type { Log } from "../log.ts";
 import type { AppendOptions, Emission, Outbox } from "../outbox/outbox.ts";
 
@@ -26,6 +27,7 @@ export interface Host {
   readonly clock: Clock;
   readonly random: Random;
   readonly exec: Exec;
+  readonly users: HostUsers;
   readonly depots: Depots;
   /**
    * Writes entries and marks in one write, which is durable when the promise resolves. Waits while the outbox has no
@@ -53,6 +55,7 @@ export function createHost(parts: HostParts): Host {
   const { outbox, ...rest } = parts;
   return {
     ...rest,
+    users: hostUsers(parts.exec),
     emit: (emissions, options) => emitWhenRoom(outbox, emissions, options),
     hasRoom: () => outbox.hasRoom(),
     room: (signal) => outbox.room(signal),

@@ -36,6 +36,8 @@ export interface Runner {
    * cause is gone.
    */
   readonly problem?: string | undefined;
+  /** Leader of the process group of a daemon. Absent for other policies, and while the daemon does not run. */
+  readonly pid?: number | undefined;
 }
 
 export interface Outcome {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { Policy, type DesiredState } from "../../proto/gen/agent/v1/agent.ts";
+import { policyOfText } from "../../common/agent/policy-text.ts";
 import { AppError, errorText } from "../../common/errors.ts";
 import { POLICY_RESTART_MAX_MS, POLICY_RESTART_MIN_MS } from "../../common/limits.ts";
 import type { Files } from "../../common/files.ts";
@@ -62,6 +63,11 @@ export class Supervisor {
   /** The confs that are in place, by policy: SHA-256 of the bytes, in hexadecimal digits. */
   get confs(): ReadonlyMap<string, string> {
     return this.#confs;
+  }
+
+  /** Leaders of the process groups of daemons, by policy. */
+  get pids(): ReadonlyMap<string, number> {
+    return new Map([...this.#runners].flatMap(([name, { pid }]) => (pid === undefined ? [] : [[name, pid]])));
   }
 
   #stateOf(name: string): string {
@@ -162,7 +168,7 @@ export class Supervisor {
 
   async #run(policy: Policy, signal: AbortSignal): Promise<void> {
     const { host, plugins } = this.#options;
-    const spec: unknown = JSON.parse(policy.spec);
+    const spec = policyOfText(policy.spec);
     const kind = kindOf(spec);
     const plugin = plugins.find((candidate) => candidate.kind === kind);
     if (!plugin) throw new AppError("unsupported", `This agent knows no policy of the kind ${String(kind)}.`);

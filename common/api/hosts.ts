@@ -86,6 +86,10 @@ export const HostView = Type.Object({
   policies: Type.Record(Type.String(), Type.String(), {
     description: "State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason",
   }),
+  usage: Type.Record(Type.String(), Type.String(), {
+    description:
+      "Usage of the processes of daemons, by policy/<name>, and of external agents, by extagent, as JSON: cpu in percent of one processor, memory in bytes, processes",
+  }),
   confs: Type.Record(Type.String(), Type.String(), {
     description: "SHA-256 of the conf that the agent has in place, by policy",
   }),

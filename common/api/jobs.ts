@@ -12,6 +12,7 @@ import {
   SCHEDULE_TEXT_MAX_CHARACTERS,
 } from "../limits.ts";
 import { ENCODING_NAMES, JOB_NAME, oneOfWords, PATH_BELOW, PLAIN_TEXT, SOME, TTL } from "./documented.ts";
+import { HOST_USER } from "./policy-runs.ts";
 import { Revision } from "./revision.ts";
 import { HostEntryOrEmpty } from "./targets.ts";
 
@@ -55,6 +56,13 @@ const members = {
       maxLength: 100,
       documented: ARGUMENT_ENCODING,
       description: "Encoding of commands and their output on the hosts; empty: UTF-8",
+    }),
+  ),
+  user: Type.Optional(
+    Type.String({
+      pattern: HOST_USER,
+      description:
+        "User of the hosts who runs the commands; empty: the user of the agent, or that of the SSH login. An agent runs them as another user only if it is root, SSH never",
     }),
   ),
   schedule: Type.Optional(
@@ -161,6 +169,7 @@ export const JobRecord = Type.Object({
   exec: Type.Array(Type.String(), { description: "Command lines" }),
   arg: Type.Array(Type.String(), { description: "Words that are appended to every command line" }),
   argenc: Type.String({ description: "Encoding of commands and their output on the hosts; empty: UTF-8" }),
+  user: Type.String({ description: "User of the hosts who runs the commands; empty: that of the agent or the login" }),
   schedule: Type.String({ description: "When the job runs by itself; empty: never" }),
   timeout: Type.Integer({ description: "seconds" }),
   algorithm: Type.String({ description: "How groupmode one chooses the host" }),

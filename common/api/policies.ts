@@ -1,5 +1,6 @@
 import { Type, type Static } from "typebox";
 import { FILE_NAME, having, HOST_FOLDER, NOT_EMPTY, RULE_KEY } from "./documented.ts";
+import { RUN_MEMBERS } from "./policy-runs.ts";
 import { Revision } from "./revision.ts";
 import { HostEntry, HostEntryOrEmpty } from "./targets.ts";
 
@@ -93,6 +94,7 @@ export const CommandPolicySpec = Type.Object({
       description: "True: the command runs for ever and is restarted when it ends; its output is cut as it arrives",
     }),
   ),
+  ...RUN_MEMBERS,
 });
 export type CommandPolicySpec = Static<typeof CommandPolicySpec>;
 

@@ -162,10 +162,28 @@ export const COMMAND_OUTPUT_KEPT_BYTES = MIB;
 export const FETCH_CALL_MS = 600_000;
 
 // Agent: policies.
-export const POLICY_RUN_MAX_MS = 6 * 3_600_000;
+/** Longest time of one run of a policy. */
+export const POLICY_RUN_MAX_S = 6 * 3_600;
+export const POLICY_RUN_MAX_MS = POLICY_RUN_MAX_S * 1_000;
+/** Longest pause after failed runs of a policy, and the number of failures from which it no longer grows. */
+export const POLICY_BACKOFF_MAX_S = 7 * 86_400;
+export const POLICY_BACKOFF_FAILURES_MAX = 32;
+/** Limits that a policy may set for its command. */
+export const POLICY_BYTES_MAX = 1_024 * 1_024 * MIB;
+export const POLICY_MEMORY_MIN_BYTES = MIB;
+export const POLICY_CPU_MAX_S = 86_400;
+export const POLICY_NICE_MAX = 19;
+/** Time from the signal at the limit of processor time, which a process may ignore, to its end. */
+export const POLICY_CPU_GRACE_S = 5;
+export const POLICY_ENVIRONMENT_MAX_ENTRIES = 100;
+export const POLICY_ENVIRONMENT_VALUE_MAX_CHARACTERS = 8_000;
+/** Time for the questions about the user of a policy: its number, its groups, and what it may read. */
+export const POLICY_USER_LOOKUP_MS = 10_000;
 /** Policy states that an agent reports, and the maximum length of each. */
 export const POLICY_STATES_MAX = 128;
 export const POLICY_STATE_MAX_CHARACTERS = 250;
+/** Least time between two readings of the processor time and memory of daemons and external agents. */
+export const USAGE_INTERVAL_MS = 30_000;
 export const POLICY_RESTART_MIN_MS = 1_000;
 export const POLICY_RESTART_MAX_MS = 60_000;
 export const RUN_BUFFER_MAX_BYTES = MIB;

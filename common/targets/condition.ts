@@ -13,7 +13,7 @@ import { conditionFault, targetFault } from "./faults.ts";
 
 /** Columns of the class of hosts that change without a change of the host. */
 export const VITAL_COLUMNS: ReadonlySet<string> = new Set([
-  ...["status", "statustime", "seen", "policies", "policytimes", "confs", "vtime", "mtime"],
+  ...["status", "statustime", "seen", "policies", "policytimes", "confs", "usage", "vtime", "mtime"],
 ]);
 const VITALS: ReadonlySet<string> = new Set(VITAL_FACTS);
 /** Functions whose values change with time. */

@@ -1,18 +1,29 @@
+import type { CommandPolicySpec } from "../../../common/api/policies.ts";
 import { CLOCK_JUMP_MAX_MS, POLICY_RUN_MAX_MS, TIMER_MAX_MS } from "../../../common/limits.ts";
+import { counted } from "../../../common/text/counted.ts";
 import { wait } from "../../../common/time.ts";
 import { policyMarks } from "../../policies/host.ts";
 import type { Emission } from "../../outbox/outbox.ts";
 import type { Mark } from "../../outbox/segment.ts";
 import type { Runner } from "../../policies/plugin.ts";
 import type { CommandWork } from "./work.ts";
+import { backoffMs } from "./backoff.ts";
 import { dueAfter, dueBetween } from "./due.ts";
-import { carryOut } from "./output.ts";
-import { commandProblem, interruptedRun, Run } from "./run.ts";
+import { carryOut, type RunDeadline } from "./output.ts";
+import { placeOf, type Place } from "./place.ts";
+import { commandProblem, interruptedRun, Run, type RunEnd } from "./run.ts";
 
 /**
  * Difference between the wall clock and the monotonic clock that counts as a jump. A late timer causes a smaller one.
  */
 const JUMP_MS = 1_000;
+
+interface DueRun {
+  /** Reason of the gap for due times that were missed before. */
+  readonly reason: "overrun" | "clock_jump";
+  readonly place: Place;
+  readonly signal: AbortSignal;
+}
 
 /**
  * Runs a command at its due times, one run at a time. Each due time up to the mark `due` is either the scheduled time
@@ -21,24 +32,30 @@ const JUMP_MS = 1_000;
 export class IntervalRunner implements Runner {
   readonly #work: CommandWork;
   #problem: string | undefined;
+  /** Failed runs in a row since this runner began. */
+  #failures = 0;
+  /** Pause that is due now; 0: none. */
+  #pauseMs = 0;
 
   constructor(work: CommandWork) {
     this.#work = work;
   }
 
-  /** The reason why the command of the last run could not be run; undefined when it ran. */
+  /** The reason why the command of the last run could not be run, or why it pauses; undefined when it ran. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
   async run(signal: AbortSignal): Promise<void> {
     await this.#recover(signal);
+    const place = await placeOf(this.#work, signal);
     while (!signal.aborted) {
       const dueMs = dueAfter(this.#work.spec, this.#through());
       const jumped = await this.#waitUntil(dueMs, signal);
       if (signal.aborted) break;
       if (!this.#work.host.hasRoom()) await this.#skipUntilRoom(signal);
-      else await this.#runDue(jumped ? "clock_jump" : "overrun", signal);
+      else await this.#runDue({ reason: jumped ? "clock_jump" : "overrun", place, signal });
+      if (this.#pauseMs > 0) await this.#pause(signal);
     }
     await this.#leave();
   }
@@ -108,7 +125,18 @@ export class IntervalRunner implements Runner {
     await host.emit(this.#gap("outbox_full", nowMs), { marks: [this.#mark(nowMs)], reserve: true, signal });
   }
 
-  async #runDue(reason: "overrun" | "clock_jump", signal: AbortSignal): Promise<void> {
+  /** Waits after failures. Runs that are due meanwhile are counted in one gap, also if the policy is stopped. */
+  async #pause(signal: AbortSignal): Promise<void> {
+    const { host } = this.#work;
+    await wait(host.clock, this.#pauseMs, signal);
+    this.#pauseMs = 0;
+    const nowMs = host.clock.nowMs();
+    const gap = this.#gap("backoff", nowMs);
+    const giving = signal.aborted ? { impatient: true } : { signal };
+    if (gap.length > 0) await host.emit(gap, { marks: [this.#mark(nowMs)], reserve: true, ...giving });
+  }
+
+  async #runDue({ reason, place, signal }: DueRun): Promise<void> {
     const { host, policy, spec } = this.#work;
     const due = dueBetween(spec, this.#through(), host.clock.nowMs());
     if (!due) return;
@@ -118,10 +146,27 @@ export class IntervalRunner implements Runner {
       { host, policy, spec, scheduledMs: due.lastMs, signal },
       { emissions: missed, marks: [this.#mark(due.lastMs)] },
     );
-    const end = await carryOut(this.#work, run, { signal, timeoutMs: POLICY_RUN_MAX_MS });
+    const deadline = deadlineOf(spec, host.clock.nowMs());
+    const { end, droppedBytes } = await carryOut(this.#work, run, { signal, place, deadline });
+    this.#noteEnd(end);
+    // A run that is due meanwhile is skipped. With `queue` and `replace`, the next look finds it.
+    const isSkipped = (spec.overlap || "skip") === "skip";
+    const nowMs = isSkipped ? Math.max(host.clock.nowMs(), due.lastMs) : due.lastMs;
+    const lost = outputGap({ policy: policy.name, droppedBytes, fromMs: due.lastMs, toMs: host.clock.nowMs() });
+    await run.end(end, { emissions: [...this.#gap("overrun", nowMs), ...lost], marks: [this.#mark(nowMs)] });
+  }
+
+  #noteEnd(end: RunEnd): void {
+    const { spec, host } = this.#work;
     this.#problem = commandProblem(end);
-    const nowMs = Math.max(host.clock.nowMs(), due.lastMs);
-    await run.end(end, { emissions: this.#gap("overrun", nowMs), marks: [this.#mark(nowMs)] });
+    this.#failures = end.state === "failed" ? this.#failures + 1 : 0;
+    if (this.#failures === 0 || spec.backoff === undefined) return;
+    const nextMs = dueAfter(spec, host.clock.nowMs());
+    const intervalMs = dueAfter(spec, nextMs) - nextMs;
+    const failures = this.#failures;
+    this.#pauseMs = backoffMs({ failures, intervalMs, maxMs: spec.backoff * 1_000 }, host.random);
+    const pauseS = Math.ceil(this.#pauseMs / 1_000);
+    this.#problem = `paused for ${counted(pauseS, "second")} after ${counted(failures, "failure")} in a row: ${end.message}`;
   }
 
   /** One gap for the due times after the mark and up to `toMs`. Empty when there is none. */
@@ -151,4 +196,25 @@ export class IntervalRunner implements Runner {
   #mark(throughMs: number): Mark {
     return { key: this.#key(), value: String(throughMs) };
   }
+}
+
+/** A run ends at its timeout, and with `overlap` `replace` at the next due time if that is earlier. */
+function deadlineOf({ timeout, overlap, ...schedule }: CommandPolicySpec, nowMs: number): RunDeadline {
+  const timeoutMs = timeout === undefined ? POLICY_RUN_MAX_MS : timeout * 1_000;
+  const nextMs = overlap === "replace" ? dueAfter(schedule, nowMs) - nowMs : Infinity;
+  if (nextMs < timeoutMs) return { timeoutMs: nextMs, message: "ended because the next run is due" };
+  return { timeoutMs, message: `ended at its deadline, after ${counted(timeoutMs / 1_000, "second")}` };
+}
+
+/** The gap of output beyond the limit of the policy. Empty if nothing was dropped. */
+function outputGap(lost: {
+  readonly policy: string;
+  readonly droppedBytes: number;
+  readonly fromMs: number;
+  readonly toMs: number;
+}): Emission[] {
+  const { droppedBytes, ...where } = lost;
+  if (droppedBytes === 0) return [];
+  const value = { ...where, source: "command", reason: "output_limit", count: droppedBytes, unit: "bytes" };
+  return [{ body: { $case: "gap", value } }];
 }

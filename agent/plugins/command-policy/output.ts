@@ -2,23 +2,40 @@ import { EXEC_ERROR_TAIL_BYTES, LOG_FINAL_MS } from "../../../common/limits.ts";
 import { counted } from "../../../common/text/counted.ts";
 import { TextStream } from "../../../common/text/text-stream.ts";
 import type { RawRecord } from "../../outbox/records.ts";
+import type { ProcessLimits } from "../../commands/program.ts";
 import { outputRecords, type OutputRecords } from "./output-records.ts";
+import type { Place } from "./place.ts";
 import type { Run, RunEnd } from "./run.ts";
 import type { CommandWork } from "./work.ts";
 
 export interface CarryOutOptions {
   readonly signal: AbortSignal;
+  readonly place: Place;
   /** Absent for a daemon. */
-  readonly timeoutMs?: number;
+  readonly deadline?: RunDeadline;
   /** Records are written at once, and not only at the end or when the buffer is full. */
   readonly atOnce?: boolean;
+  readonly onStart?: (pid: number) => void;
+}
+
+/** Time from the begin of a run to its end by the agent, and the message about it. */
+export interface RunDeadline {
+  readonly timeoutMs: number;
+  readonly message: string;
+}
+
+/** End of a command. */
+export interface CarriedOut {
+  readonly end: RunEnd;
+  /** Bytes of the standard output beyond the limit of the policy. */
+  readonly droppedBytes: number;
 }
 
 /**
  * Runs the command of a policy, and cuts its standard output into records of the run. Resolves with the end of the
  * command.
  */
-export async function carryOut(work: CommandWork, run: Run, options: CarryOutOptions): Promise<RunEnd> {
+export async function carryOut(work: CommandWork, run: Run, options: CarryOutOptions): Promise<CarriedOut> {
   const records = outputRecords(work);
   const errors = new Tail();
   const errorText = work.encoding && new TextStream(work.encoding);
@@ -27,17 +44,19 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
     if (options.atOnce) await run.flush(options.signal);
   };
   const settling = settleWhenSilent(work, records, take);
+  const limit = new OutputLimit(work.spec.outputlimit);
   const result = await work.host
     .exec({
       line: work.spec.command,
-      cwd: work.depotFolder ?? work.folder,
-      env: environmentOf(work),
-      timeoutMs: options.timeoutMs,
+      ...options.place,
+      limits: limitsOf(work),
+      timeoutMs: options.deadline?.timeoutMs,
       signal: options.signal,
+      ...(options.onStart && { onStart: options.onStart }),
       onOutput: async (data, stderr) => {
         if (stderr) return errors.add(errorText ? Buffer.from(errorText.take(data)) : data);
         settling.heard();
-        return take(records.push(data));
+        return take(records.push(limit.kept(data)));
       },
     })
     .catch((error: unknown) => {
@@ -46,13 +65,46 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
       return { ended: "cancelled" as const, code: -1, message: "" };
     })
     .finally(() => settling.stop());
-  if (!options.signal.aborted) await take(records.end());
-  return endOf(result, [errors.text(), complaint(work, records)]);
+  if (!options.signal.aborted) await take(limit.ended(records.end()));
+  const said = [limit.message, errors.text(), complaint(work, records)];
+  return { end: endOf(result, said, options.deadline), droppedBytes: limit.droppedBytes };
 }
 
-function environmentOf({ policy, folder, confPath }: CommandWork): Record<string, string> {
-  const own = { ODP_POLICY: policy.name, ODP_POLICY_FOLDER: folder };
-  return confPath === undefined ? own : { ...own, ODP_POLICY_CONF: confPath };
+/** Undefined without limits, so that the command is run by one shell only. */
+function limitsOf({ spec: { memorylimit, cpulimit, nice } }: CommandWork): ProcessLimits | undefined {
+  if (memorylimit === undefined && cpulimit === undefined && nice === undefined) return undefined;
+  return { memoryBytes: memorylimit, cpuSeconds: cpulimit, nice };
+}
+
+/** Drops the standard output of a run beyond a number of bytes, and counts it. */
+class OutputLimit {
+  droppedBytes = 0;
+  #room: number;
+  readonly #bytes: number | undefined;
+
+  constructor(bytes: number | undefined) {
+    this.#bytes = bytes;
+    this.#room = bytes ?? Infinity;
+  }
+
+  kept(data: Buffer): Buffer {
+    const kept = data.subarray(0, Math.min(data.length, this.#room));
+    this.#room -= kept.length;
+    this.droppedBytes += data.length - kept.length;
+    return kept;
+  }
+
+  /** Marks the last record as cut, as its end may be among the dropped bytes. */
+  ended(records: readonly RawRecord[]): readonly RawRecord[] {
+    if (this.droppedBytes === 0) return records;
+    return records.map((record, index) => (index === records.length - 1 ? { ...record, cut: true } : record));
+  }
+
+  get message(): string {
+    if (this.droppedBytes === 0) return "";
+    const dropped = counted(this.droppedBytes, "byte of the output was", "bytes of the output were");
+    return `${dropped} dropped, as outputlimit is ${this.#bytes}`;
+  }
 }
 
 /**
@@ -65,11 +117,15 @@ function complaint({ encoding }: CommandWork, { malformed }: OutputRecords): str
   return `${characters} no ${encoding?.name ?? ""}`;
 }
 
-function endOf(result: { ended: string; code: number; message: string }, said: readonly string[]): RunEnd {
+function endOf(
+  result: { ended: string; code: number; message: string },
+  said: readonly string[],
+  deadline: RunDeadline | undefined,
+): RunEnd {
   if (result.ended === "cancelled")
     return { state: "interrupted", code: result.code, message: "The agent or the policy was stopped." };
   const ok = result.ended === "exit" && result.code === 0;
-  const what = result.ended === "timeout" ? "ended at its deadline" : result.message;
+  const what = result.ended === "timeout" ? deadline?.message : result.message;
   return { state: ok ? "ok" : "failed", code: result.code, message: [what, ...said].filter(Boolean).join(": ") };
 }
 

@@ -2,40 +2,56 @@ import type { CommandOutput, Exec } from "../../../proto/gen/agent/v1/agent.ts";
 import { AppError } from "../../../common/errors.ts";
 import { COMMAND_OUTPUT_ENTRY_BYTES, COMMAND_OUTPUT_KEPT_BYTES, JOB_OUTPUT_MAX_BYTES } from "../../../common/limits.ts";
 import { maskedOutputOf } from "../../../common/masking.ts";
-import type { ExecResult } from "../../commands/exec.ts";
+import type { ExecOptions, ExecResult } from "../../commands/exec.ts";
+import { closedTo } from "../../commands/host-user.ts";
 import type { Host } from "../../policies/host.ts";
 import type { CommandPlugin, CommandTask, Outcome } from "../../policies/plugin.ts";
 
-/** Runs one line of a job in the host's shell. */
-export const jobRunner: CommandPlugin = {
-  kind: "exec",
-  async run(task, host) {
-    const exec = execOf(task);
-    const deadline = deadlineOf(task, host);
-    const output = new Output(
-      task,
-      host,
-      exec.streamOutput ? AbortSignal.any([task.signal, deadline.signal]) : undefined,
-    );
-    const masked = maskedOutputOf(exec.environment);
-    const result = await host.exec({
-      line: exec.line,
-      cwd: exec.depot === "" ? undefined : folderOf(exec.depot, host),
-      env: exec.environment,
-      stdin: exec.stdin.length > 0 ? exec.stdin : undefined,
-      timeoutMs: task.remainingMs,
-      signal: task.signal,
-      onOutput: (data, stderr) => output.take(masked ? Buffer.from(masked.take(data, stderr)) : data, stderr),
-    });
-    if (masked) for (const stderr of [false, true]) await output.take(Buffer.from(masked.rest(stderr)), stderr);
-    deadline.cancel();
-    return { ...outcomeOf(result, output), last: output.kept };
-  },
-};
+/** Run one line of a job in the host's shell, as the user of the agent or as another one. */
+export const jobRunners: readonly CommandPlugin[] = (["exec", "execAs"] as const).map((kind) => ({ kind, run }));
 
-function execOf({ command }: CommandTask): Exec {
-  if (command.body?.$case !== "exec") throw new AppError("invalid", "This is no command line.");
-  return command.body.value;
+async function run(task: CommandTask, host: Host): Promise<Outcome> {
+  const { exec, user } = execOf(task);
+  const place = await placeOf(exec, user, { task, host });
+  const deadline = deadlineOf(task, host);
+  const output = new Output(
+    task,
+    host,
+    exec.streamOutput ? AbortSignal.any([task.signal, deadline.signal]) : undefined,
+  );
+  const masked = maskedOutputOf(exec.environment);
+  const result = await host.exec({
+    line: exec.line,
+    ...place,
+    env: exec.environment,
+    stdin: exec.stdin.length > 0 ? exec.stdin : undefined,
+    timeoutMs: task.remainingMs,
+    signal: task.signal,
+    onOutput: (data, stderr) => output.take(masked ? Buffer.from(masked.take(data, stderr)) : data, stderr),
+  });
+  if (masked) for (const stderr of [false, true]) await output.take(Buffer.from(masked.rest(stderr)), stderr);
+  deadline.cancel();
+  return { ...outcomeOf(result, output), last: output.kept };
+}
+
+function execOf({ command: { body } }: CommandTask): { readonly exec: Exec; readonly user?: string } {
+  if (body?.$case === "exec") return { exec: body.value };
+  if (body?.$case === "execAs" && body.value.exec) return { exec: body.value.exec, user: body.value.user };
+  throw new AppError("invalid", "This is no command line.");
+}
+
+/** The folder of the depot. Without a depot it is that of the agent, or the home of another user. */
+async function placeOf(
+  { depot }: Exec,
+  name: string | undefined,
+  { task, host }: { readonly task: CommandTask; readonly host: Host },
+): Promise<Pick<ExecOptions, "cwd" | "user">> {
+  const folder = depot === "" ? undefined : folderOf(depot, host);
+  const user = name === undefined ? undefined : await host.users.find(name, task.signal);
+  if (!user) return { cwd: folder };
+  const readable = await host.users.readable(user, [folder ?? user.home], task.signal);
+  if (folder !== undefined && !readable.has(folder)) throw closedTo(user, folder);
+  return { cwd: folder ?? (readable.has(user.home) ? user.home : "/"), user };
 }
 
 function folderOf(depot: string, host: Host): string {

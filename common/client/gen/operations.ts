@@ -4230,6 +4230,8 @@ export interface Operations {
       depot: Record<string, string>;
       /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
+      /** Usage of the processes of daemons, by policy/<name>, and of external agents, by extagent, as JSON: cpu in percent of one processor, memory in bytes, processes. */
+      usage: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
       /** online while the agent has a session. */
@@ -4306,6 +4308,8 @@ export interface Operations {
       depot: Record<string, string>;
       /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
+      /** Usage of the processes of daemons, by policy/<name>, and of external agents, by extagent, as JSON: cpu in percent of one processor, memory in bytes, processes. */
+      usage: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
       /** online while the agent has a session. */
@@ -4361,6 +4365,8 @@ export interface Operations {
       depot: Record<string, string>;
       /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
+      /** Usage of the processes of daemons, by policy/<name>, and of external agents, by extagent, as JSON: cpu in percent of one processor, memory in bytes, processes. */
+      usage: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
       /** online while the agent has a session. */
@@ -4428,6 +4434,8 @@ export interface Operations {
       arg: string[];
       /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** User of the hosts who runs the commands; empty: that of the agent or the login. */
+      user: string;
       /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */
@@ -4497,6 +4505,8 @@ export interface Operations {
         arg?: readonly string[];
         /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
+        /** User of the hosts who runs the commands; empty: the user of the agent, or that of the SSH login. An agent runs them as another user only if it is root, SSH never. */
+        user?: string;
         /** [cron] with five or six fields, @hourly|@daily|@weekly|@monthly|@yearly, every 30s|5m|2h|1d, or at <time>; then, each with a ; before it, tz=<zone>; missed=skip|last|all; overlap=skip|queue|allow; jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
@@ -4552,6 +4562,8 @@ export interface Operations {
       arg: string[];
       /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** User of the hosts who runs the commands; empty: that of the agent or the login. */
+      user: string;
       /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */
@@ -4627,6 +4639,8 @@ export interface Operations {
         arg?: readonly string[];
         /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
+        /** User of the hosts who runs the commands; empty: the user of the agent, or that of the SSH login. An agent runs them as another user only if it is root, SSH never. */
+        user?: string;
         /** [cron] with five or six fields, @hourly|@daily|@weekly|@monthly|@yearly, every 30s|5m|2h|1d, or at <time>; then, each with a ; before it, tz=<zone>; missed=skip|last|all; overlap=skip|queue|allow; jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
@@ -4688,6 +4702,8 @@ export interface Operations {
       arg: string[];
       /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** User of the hosts who runs the commands; empty: that of the agent or the login. */
+      user: string;
       /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */
@@ -4817,6 +4833,8 @@ export interface Operations {
         arg?: readonly string[];
         /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
+        /** User of the hosts who runs the commands; empty: the user of the agent, or that of the SSH login. An agent runs them as another user only if it is root, SSH never. */
+        user?: string;
         /** [cron] with five or six fields, @hourly|@daily|@weekly|@monthly|@yearly, every 30s|5m|2h|1d, or at <time>; then, each with a ; before it, tz=<zone>; missed=skip|last|all; overlap=skip|queue|allow; jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
@@ -4872,6 +4890,8 @@ export interface Operations {
       arg: string[];
       /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** User of the hosts who runs the commands; empty: that of the agent or the login. */
+      user: string;
       /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */
@@ -5290,6 +5310,8 @@ export interface Operations {
         arg?: readonly string[];
         /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
+        /** User of the hosts who runs the commands; empty: the user of the agent, or that of the SSH login. An agent runs them as another user only if it is root, SSH never. */
+        user?: string;
         /** [cron] with five or six fields, @hourly|@daily|@weekly|@monthly|@yearly, every 30s|5m|2h|1d, or at <time>; then, each with a ; before it, tz=<zone>; missed=skip|last|all; overlap=skip|queue|allow; jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
@@ -5345,6 +5367,8 @@ export interface Operations {
       arg: string[];
       /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** User of the hosts who runs the commands; empty: that of the agent or the login. */
+      user: string;
       /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */
@@ -6471,6 +6495,24 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      timeout?: number;
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      overlap?: "skip" | "queue" | "replace" | "";
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      outputlimit?: number;
+      /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+      backoff?: number;
+      /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+      user?: string;
+      /** environment variables of the command, by name. */
+      environment?: Record<string, string>;
+      /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+      memorylimit?: number;
+      /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+      cpulimit?: number;
+      /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+      nice?: number;
       /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
       /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
@@ -6554,6 +6596,24 @@ export interface Operations {
         split?: boolean;
         /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
         isdaemon?: boolean;
+        /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+        timeout?: number;
+        /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+        overlap?: "skip" | "queue" | "replace" | "";
+        /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+        outputlimit?: number;
+        /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+        backoff?: number;
+        /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+        user?: string;
+        /** environment variables of the command, by name. */
+        environment?: Record<string, string>;
+        /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+        memorylimit?: number;
+        /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+        cpulimit?: number;
+        /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+        nice?: number;
       };
     };
     message: {
@@ -6589,6 +6649,24 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      timeout?: number;
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      overlap?: "skip" | "queue" | "replace" | "";
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      outputlimit?: number;
+      /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+      backoff?: number;
+      /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+      user?: string;
+      /** environment variables of the command, by name. */
+      environment?: Record<string, string>;
+      /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+      memorylimit?: number;
+      /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+      cpulimit?: number;
+      /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+      nice?: number;
       /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
       /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
@@ -6670,6 +6748,24 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      timeout?: number;
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      overlap?: "skip" | "queue" | "replace" | "";
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      outputlimit?: number;
+      /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+      backoff?: number;
+      /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+      user?: string;
+      /** environment variables of the command, by name. */
+      environment?: Record<string, string>;
+      /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+      memorylimit?: number;
+      /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+      cpulimit?: number;
+      /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+      nice?: number;
       /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
       /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
@@ -6746,6 +6842,24 @@ export interface Operations {
         split?: boolean;
         /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
         isdaemon?: boolean;
+        /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+        timeout?: number;
+        /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+        overlap?: "skip" | "queue" | "replace" | "";
+        /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+        outputlimit?: number;
+        /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+        backoff?: number;
+        /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+        user?: string;
+        /** environment variables of the command, by name. */
+        environment?: Record<string, string>;
+        /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+        memorylimit?: number;
+        /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+        cpulimit?: number;
+        /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+        nice?: number;
         /** Folder of the log files on the host. 1 to 4000 characters. */
         dir?: string;
         /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
@@ -6793,6 +6907,24 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      timeout?: number;
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      overlap?: "skip" | "queue" | "replace" | "";
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      outputlimit?: number;
+      /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+      backoff?: number;
+      /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+      user?: string;
+      /** environment variables of the command, by name. */
+      environment?: Record<string, string>;
+      /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+      memorylimit?: number;
+      /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+      cpulimit?: number;
+      /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+      nice?: number;
       /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
       /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
@@ -6928,6 +7060,24 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      timeout?: number;
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      overlap?: "skip" | "queue" | "replace" | "";
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      outputlimit?: number;
+      /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+      backoff?: number;
+      /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+      user?: string;
+      /** environment variables of the command, by name. */
+      environment?: Record<string, string>;
+      /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+      memorylimit?: number;
+      /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+      cpulimit?: number;
+      /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+      nice?: number;
       /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
       /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
@@ -7110,6 +7260,24 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      timeout?: number;
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      overlap?: "skip" | "queue" | "replace" | "";
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      outputlimit?: number;
+      /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+      backoff?: number;
+      /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+      user?: string;
+      /** environment variables of the command, by name. */
+      environment?: Record<string, string>;
+      /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+      memorylimit?: number;
+      /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+      cpulimit?: number;
+      /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+      nice?: number;
       /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
       /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
@@ -7191,6 +7359,24 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      timeout?: number;
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      overlap?: "skip" | "queue" | "replace" | "";
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      outputlimit?: number;
+      /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+      backoff?: number;
+      /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+      user?: string;
+      /** environment variables of the command, by name. */
+      environment?: Record<string, string>;
+      /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+      memorylimit?: number;
+      /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+      cpulimit?: number;
+      /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+      nice?: number;
       /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
       /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */

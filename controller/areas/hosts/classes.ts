@@ -38,6 +38,8 @@ const HOST_COLUMNS: readonly SystemColumn[] = [
   ...maps({
     policies: "State of each policy wanted on the host: running, wanted, or failed and why",
     policytimes: "Time since which each policy has its state, as milliseconds since 1970",
+    usage:
+      "Usage that the agent read of the processes of daemons, by policy/<name>, and of external agents, by extagent, as JSON: cpu in percent of one processor, memory in bytes, processes",
     confs: "SHA-256 of the conf that the agent has in place, by policy",
   }),
   { name: "secret", type: "text", sealed: true },

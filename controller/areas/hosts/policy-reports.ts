@@ -2,7 +2,7 @@ import type { Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { HostRecords } from "./records.ts";
 import { classPath, type HostRecord } from "./store.ts";
-import type { PolicyReport } from "./types.ts";
+import type { PolicyReport, ProcessUsage } from "./types.ts";
 
 interface Dependencies {
   readonly records: Pick<HostRecords, "seen">;
@@ -20,10 +20,35 @@ export async function* policyReports(
 }
 
 /** Members that are shown if the columns are hidden from the principal. */
-const NOT_REPORTED = { isagent: 0, status: "", statustime: undefined, policies: {}, policytimes: {} };
+const NOT_REPORTED = { isagent: 0, status: "", statustime: undefined, policies: {}, policytimes: {}, usage: {} };
 
 function reportOf(host: string, record: HostRecord): PolicyReport {
   const { isagent, status, statustime, policies, policytimes } = record;
+  const usage = usageOf(record);
   const sinceMs = Object.fromEntries(Object.entries(policytimes).map(([name, text]) => [name, Number(text)]));
-  return { host, hasAgent: isagent === 1, isOnline: status === "online", statusSinceMs: statustime, policies, sinceMs };
+  const isOnline = status === "online";
+  return { host, hasAgent: isagent === 1, isOnline, statusSinceMs: statustime, policies, sinceMs, usage };
+}
+
+const OF_POLICY = "policy/";
+
+function usageOf({ usage }: Pick<HostRecord, "usage">): Readonly<Record<string, ProcessUsage>> {
+  return Object.fromEntries(
+    Object.entries(usage).flatMap(([name, text]) => {
+      const read = name.startsWith(OF_POLICY) ? parsedUsage(text) : undefined;
+      return read ? [[name.slice(OF_POLICY.length), read]] : [];
+    }),
+  );
+}
+
+/** Undefined for a text that no agent of ours sends. */
+function parsedUsage(text: string): ProcessUsage | undefined {
+  try {
+    const usage: Partial<Record<string, unknown>> = { ...(JSON.parse(text) as object) };
+    const { cpu, memory } = usage;
+    if (typeof memory !== "number") return undefined;
+    return { memory, ...(typeof cpu === "number" && { cpu }) };
+  } catch {
+    return undefined;
+  }
 }

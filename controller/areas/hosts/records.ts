@@ -190,6 +190,7 @@ export class HostRecords {
       depot: { ...record.depot },
       policies: { ...record.policies },
       confs: { ...record.confs },
+      usage: { ...record.usage },
       config: { ...record.config, ...secrets },
       // A check for sessions of other controllers would cost one read per host.
       status: record.status === "online" || this.#with.isHere(principal.tenant, record.host) ? "online" : "offline",
@@ -376,6 +377,7 @@ function filled(shown: Partial<HostView>): Omit<HostView, "id" | "class" | "host
     depot: {},
     policies: {},
     confs: {},
+    usage: {},
     status: "offline",
     tags: [],
     ...shown,

@@ -7,7 +7,7 @@ import type { Principal } from "../permissions/index.ts";
 import type { HostRecords } from "./records.ts";
 import type { HostName, Presence } from "./session/presence.ts";
 import { hasSshCredentials } from "./ssh/access.ts";
-import { CONF_STATE, isSecretName, POLICY_STATE, type HostRecord } from "./store.ts";
+import { CONF_STATE, isSecretName, POLICY_STATE, USAGE_STATE, type HostRecord } from "./store.ts";
 import type { AgentIdentity } from "./types.ts";
 
 export interface HostStatusDependencies {
@@ -86,6 +86,7 @@ export class HostStatus {
       { column: "config", operation: "add", value: safe },
       ...policyEdits(values, record, nowMs),
       ...statesEdit(values, CONF_STATE, "confs"),
+      ...statesEdit(values, USAGE_STATE, "usage"),
       { column: "seen", operation: "set", value: nowMs },
     ];
     await this.#with.records.note(principal, host, edits);

@@ -30,6 +30,9 @@ export const POLICY_STATE = "policy/";
 /** The same for the confs of policies: each value is the SHA-256 of the bytes in place. */
 export const CONF_STATE = "conf/";
 
+/** The same for the usage of processes: each value is JSON. */
+export const USAGE_STATE = "usage/";
+
 /** A host as the controller knows it; its secrets are still sealed. */
 export interface HostRecord {
   readonly id: string;
@@ -52,6 +55,8 @@ export interface HostRecord {
   readonly policies: Readonly<Record<string, string>>;
   readonly policytimes: Readonly<Record<string, string>>;
   readonly confs: Readonly<Record<string, string>>;
+  /** JSON by `policy/<name>` for daemons, and by `extagent`. */
+  readonly usage: Readonly<Record<string, string>>;
   readonly secret: string | undefined;
   readonly credentials: Readonly<Record<string, string>>;
   readonly stamp: Stamp | undefined;
@@ -79,6 +84,7 @@ export function recordOf(row: ObjectRow): HostRecord {
     policies: mapOf(values.policies),
     policytimes: mapOf(values.policytimes),
     confs: mapOf(values.confs),
+    usage: mapOf(values.usage),
     secret: typeof values.secret === "string" ? values.secret : undefined,
     credentials: mapOf(values.credentials),
     stamp: stampOf(values[STAMP_COLUMN]),

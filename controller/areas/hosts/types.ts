@@ -40,6 +40,8 @@ export type HostCommand =
       readonly line: string;
       readonly environment?: Readonly<Record<string, string>>;
       readonly depot?: string;
+      /** User of the host who runs the command. Absent: the user of the agent, or of the SSH login. */
+      readonly user?: string;
       /** Bytes that the command reads from its standard input. Absent: it is empty. */
       readonly input?: Uint8Array;
     }
@@ -179,6 +181,16 @@ export interface PolicyReport extends Pick<AgentState, "hasAgent" | "isOnline" |
   readonly statusSinceMs: number | undefined;
   /** Since when each policy has its state. */
   readonly sinceMs: Readonly<Record<string, number>>;
+  /** Usage of the daemons that run, by policy. */
+  readonly usage: Readonly<Record<string, ProcessUsage>>;
+}
+
+/** Usage of the processes of a program. */
+export interface ProcessUsage {
+  /** Percent of one processor. Absent: not known yet. */
+  readonly cpu?: number;
+  /** Bytes. */
+  readonly memory: number;
 }
 
 export interface DesiredPolicy {

@@ -34,6 +34,7 @@ const DEFINITION_COLUMNS: readonly SystemColumn[] = [
     group: "Groups of hosts on which it runs, separated by commas",
     groupmode: "parallel or empty: side by side; sequence: one after another; one: one host",
     argenc: "Encoding of commands and their output on the hosts; empty: UTF-8",
+    user: "User of the hosts who runs the commands; empty: that of the agent or the login",
     schedule: "Schedule, as cron, every or at, with its options; empty: none",
     algorithm: "Order of hosts for groupmode one; empty: that of the definition",
     queue: "Queue whose jobs run one after another; empty: none",

@@ -329,6 +329,7 @@ function record(
     retrydelay: job.retrydelay ?? 0,
     keep: job.keep ?? 0,
     keepdays: job.keepdays ?? 0,
+    user: job.user ?? "",
     host: [...job.host],
     exec: [...job.exec],
     arg: [...job.arg],

@@ -17,6 +17,8 @@ export interface StoredJob extends Stamped {
   readonly exec: readonly string[];
   readonly arg: readonly string[];
   readonly argenc: string;
+  /** Empty or absent: the user of the agent or the login. */
+  readonly user?: string;
   readonly schedule: string;
   /** Time limit of a run in seconds; 0 or less: the default. */
   readonly timeout: number;

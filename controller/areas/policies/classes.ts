@@ -1,4 +1,4 @@
-import { DAY_SECONDS, POLICY_RUN_TTL_DAYS } from "../../../common/limits.ts";
+import { DAY_SECONDS, POLICY_RUN_MAX_S, POLICY_RUN_TTL_DAYS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import { columns, textColumns, type SystemClass, type SystemColumn } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -34,6 +34,8 @@ const POLICY_COLUMNS: readonly SystemColumn[] = [
     depotversion: "Version of that depot",
     unit: "Unit of the interval: second, minute, hour, day, month or year",
     differentiator: "Group of match that tells one log from another; empty: none",
+    overlap: "skip, queue or replace: what becomes of a run that is due while the former one goes on; empty: skip",
+    user: "User of the host who runs the command; empty: the user of the agent",
     creator: "User who made the policy",
   }),
   ...columns("text", {
@@ -47,6 +49,14 @@ const POLICY_COLUMNS: readonly SystemColumn[] = [
   ...columns("int", {
     ctype: "0: the command runs in the folder of the depot; 1: a plain command",
     interval: "Number of units from one run to the next",
+    timeout: `Seconds after which a run is ended; empty: ${POLICY_RUN_MAX_S}`,
+    backoff: "Longest pause in seconds after failures; empty: no pause, but of a daemon a minute",
+    cpulimit: "Seconds of processor time of each process of the command; empty: no limit",
+    nice: "Number that is added to the niceness of the agent; empty: none",
+  }),
+  ...columns("bigint", {
+    outputlimit: "Bytes of the standard output of one run that are kept; empty: all",
+    memorylimit: "Bytes of address space of each process of the command; empty: no limit",
   }),
   ...columns("boolean", {
     split: "True: output is cut into records; else a run that is no daemon makes one record",
@@ -65,6 +75,12 @@ const POLICY_COLUMNS: readonly SystemColumn[] = [
     type: "map",
     elements: ["varchar", "varchar"],
     meaning: "Attributes by name: time_zone, encoding and heading have an effect",
+  },
+  {
+    name: "environment",
+    type: "map",
+    elements: ["varchar", "text"],
+    meaning: "Environment variables of the command, by name",
   },
   ...textColumns("list", {
     hosts: "Hosts on which the policy is to run, as they were sent: names and expressions",
@@ -128,7 +144,7 @@ const GAP_CLASS: SystemClass = {
       policy: "Name of the policy; empty if entries of several may be lost",
       host: "Host whose records, runs or entries are missing",
       source: "Path of the file, command, outbox, or the stream of the agent",
-      reason: "Why: outbox_full, outbox_lost, overrun, truncated, vanished, clock_jump or lost",
+      reason: "Why: outbox_full, outbox_lost, overrun, backoff, output_limit, truncated, vanished, clock_jump or lost",
       unit: "What is counted: runs, bytes or entries; unknown: there is no number",
     }),
     ...columns("bigint", { count: "How many are missing at least; 0: the number is not known" }),

@@ -1,3 +1,4 @@
+import { policyText } from "../../../common/agent/policy-text.ts";
 import type { PolicySpec } from "../../../common/api/policies.ts";
 import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
@@ -72,7 +73,7 @@ export class DesiredPolicies {
     const conf = digest === undefined ? undefined : await this.#with.confs.bytes(tenant, name, digest);
     if (digest !== undefined && !conf) return REPLACED;
     const depot = await this.#depotOf(tenant, value.spec);
-    return { name, revision, spec: JSON.stringify(value.spec), ...(conf && { conf }), ...(depot && { depot }) };
+    return { name, revision, spec: policyText(value.spec), ...(conf && { conf }), ...(depot && { depot }) };
   }
 
   async #depotOf(tenant: string, spec: PolicySpec): Promise<DepotToDeploy | undefined> {

@@ -22,3 +22,17 @@ test("a plain command with members of a depot is told so", () => {
   ]);
   expect(idle({ ...command, ctype: 0, depotname: "d", depotversion: "1.0.0", depotcommand: "x" })).toEqual([]);
 });
+
+test("members about records and the order of files that have no effect are told", () => {
+  const unsplit = "delimiter: without effect without split, as the whole output of a run is one record.";
+  expect(idle({ ...command, delimiter: "^x" })).toEqual([unsplit]);
+  expect(idle({ ...command, delimiter: "^x", split: true, delimitereol: true })).toEqual([]);
+  expect(idle({ ...command, delimiter: "^x", isdaemon: true })).toEqual([]);
+  const unended = "delimitereol: without effect without delimiter, as a line feed always ends a record.";
+  expect(idle({ ...log, delimitereol: true, delimiter: "" })).toEqual([unended]);
+  const translation = { day: { mon: 1 }, part: { a: 1 } };
+  expect(idle({ ...log, translation, priority: ["day"] })).toEqual([
+    "translation of part: without effect, as priority does not name the group.",
+  ]);
+  expect(idle({ ...log, translation, priority: ["part", "day"] })).toEqual([]);
+});

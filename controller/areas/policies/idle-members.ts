@@ -1,4 +1,9 @@
-import { TIME_ZONE, type PolicySpec } from "../../../common/api/policies.ts";
+import {
+  TIME_ZONE,
+  type CommandPolicySpec,
+  type LogPolicySpec,
+  type PolicySpec,
+} from "../../../common/api/policies.ts";
 import { nearestName } from "../../../common/text/nearest.ts";
 
 /** Attributes that have an effect, by kind of policy. Clients may keep attributes of their own. */
@@ -9,7 +14,24 @@ const EFFECTIVE: Readonly<Record<PolicySpec["kind"], readonly string[]>> = {
 
 /** One sentence for each member of the policy that has no effect but seems to be meant to have one. */
 export function idleMembers(spec: PolicySpec): readonly string[] {
-  return [...idleAttributes(spec), ...(spec.kind === "command" ? idleDepot(spec) : [])];
+  const ofKind = spec.kind === "command" ? [...idleDepot(spec), ...idleDelimiter(spec)] : idleTranslation(spec);
+  return [...idleAttributes(spec), ...idleEnd(spec), ...ofKind];
+}
+
+function idleEnd({ delimiter, delimitereol }: PolicySpec): readonly string[] {
+  if (!delimitereol || delimiter) return [];
+  return ["delimitereol: without effect without delimiter, as a line feed always ends a record."];
+}
+
+function idleDelimiter({ split, isdaemon, delimiter }: CommandPolicySpec): readonly string[] {
+  if (split || isdaemon || !delimiter) return [];
+  return ["delimiter: without effect without split, as the whole output of a run is one record."];
+}
+
+function idleTranslation({ priority = [], translation = {} }: LogPolicySpec): readonly string[] {
+  const idle = Object.keys(translation).filter((group) => !priority.includes(group));
+  if (idle.length === 0) return [];
+  return [`translation of ${idle.join(", ")}: without effect, as priority does not name the group.`];
 }
 
 function idleAttributes({ kind, attrs = {} }: PolicySpec): readonly string[] {
@@ -22,7 +44,7 @@ function idleAttributes({ kind, attrs = {} }: PolicySpec): readonly string[] {
   });
 }
 
-function idleDepot(spec: Extract<PolicySpec, { kind: "command" }>): readonly string[] {
+function idleDepot(spec: CommandPolicySpec): readonly string[] {
   if (spec.ctype === 0) return [];
   const members = (["depotname", "depotversion", "depotcommand"] as const).filter((member) => spec[member]);
   if (members.length === 0) return [];

@@ -86,6 +86,27 @@ test("PATCH changes the members that are sent: agents restart only what became a
   await call("DELETE", "/monitoring/policy/uptime");
 });
 
+test("members about runs are kept, sent back, changed one by one and shown as columns", async () => {
+  const runs = {
+    ...{ timeout: 4, overlap: "queue", outputlimit: 5_000_000_000, backoff: 60, user: "web" },
+    ...{ environment: { PORT: "80" }, memorylimit: 1_073_741_824, cpulimit: 30, nice: 5 },
+  };
+  const made = { ...command, isdaemon: false, ...runs, hosts: ["h1"] };
+  expect(await call("POST", "/monitoring/policy", made)).toMatchObject({ status: "ok", message: made });
+  const [{ spec = "" } = {}] = (await monitoring.policies.desired("matrix", "h1")).policies;
+  expect(JSON.parse(spec)).toMatchObject({ ...runs, kind: `command with ${Object.keys(runs).join(", ")}` });
+  expect(await call("PATCH", "/monitoring/policy/uptime", { timeout: 3, user: "" })).toMatchObject({
+    message: { ...made, timeout: 3, user: "" },
+  });
+  expect(await monitoring.mql(`select ${Object.keys(runs).join(", ")} from /matrix/system/policy`)).toEqual([
+    { ...runs, timeout: 3, user: "" },
+  ]);
+  expect(await call("POST", "/monitoring/policy", { ...made, nice: 20 })).toMatchObject({ code: "invalid" });
+  const logged = await call("POST", "/monitoring/policy/log", { ...log, timeout: 4 });
+  expect(logged).toMatchObject({ warnings: [expect.stringContaining("timeout is not known here and was ignored")] });
+  for (const name of ["uptime", "access"]) await call("DELETE", `/monitoring/policy/${name}?force=true`);
+});
+
 test("two changes of different members at the same time are both kept", async () => {
   await call("POST", "/monitoring/policy", command);
   const changes = [{ interval: 9 }, { tags: ["two"] }, { command: "uptime -p" }];

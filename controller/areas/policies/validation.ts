@@ -5,6 +5,7 @@ import { compileCutter } from "../../../common/agent/records.ts";
 import { CommandPolicySpec, LogPolicySpec, TIME_ZONE, type PolicySpec } from "../../../common/api/policies.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { fileName } from "../../../common/paths.ts";
+import { checkRuns } from "./run-members.ts";
 import { timeZoneOf } from "../../../common/times/index.ts";
 import { compilePattern, type Pattern } from "../../../common/regex/pattern.ts";
 
@@ -16,14 +17,19 @@ export function checkSpec(spec: PolicySpec): void {
   // The agent stores the policy's configuration as <name>.conf in the folder of its working files.
   fileName(spec.name);
   checked("delimiter", spec.delimiter);
-  const zone = spec.attrs?.[TIME_ZONE];
-  if (zone !== undefined && zone.trim() !== "") timeZoneOf(zone);
+  checkTimeZone(spec);
   if (spec.kind === "command") checkCommand(spec);
   else checkLog(spec);
 }
 
+function checkTimeZone({ attrs }: PolicySpec): void {
+  const zone = attrs?.[TIME_ZONE] ?? "";
+  if (zone.trim() !== "") named(`attrs.${TIME_ZONE}`, () => timeZoneOf(zone));
+}
+
 function checkCommand(spec: CommandPolicySpec): void {
   policyEncoding(spec);
+  checkRuns(spec);
   if (spec.ctype !== 0) return;
   if (!spec.depotname)
     throw new AppError("invalid", "A command policy with ctype 0 runs in a depot's folder: depotname is missing.");
@@ -55,9 +61,13 @@ function checkLog(spec: LogPolicySpec): void {
 }
 
 function checked(member: string, source: string | undefined): Pattern | undefined {
-  if (source === undefined || source === "") return undefined;
+  return source === undefined || source === "" ? undefined : named(member, () => compilePattern(source));
+}
+
+/** Adds the name of the member to the error of its value. */
+function named<T>(member: string, read: () => T): T {
   try {
-    return compilePattern(source);
+    return read();
   } catch (error) {
     if (!isAppError(error)) throw error;
     throw new AppError(error.code, `The policy's ${member} is refused: ${errorText(error)}`, { cause: error });

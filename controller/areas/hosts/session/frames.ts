@@ -1,4 +1,4 @@
-import type { Command, ControllerFrame, Depot } from "../../../../proto/gen/agent/v1/agent.ts";
+import type { Command, ControllerFrame, Depot, Exec } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { DepotToDeploy, DesiredPolicy, HostCommand } from "../types.ts";
 
 /** Converts our types to those of the agent protocol. */
@@ -11,6 +11,16 @@ export function depotFrame(depot: DepotToDeploy): Depot {
     command: depot.command ?? "",
     remotePath: depot.remotePath ?? "",
     environment: { ...depot.environment },
+  };
+}
+
+function execFrame(command: HostCommand & { kind: "exec" }): Exec {
+  return {
+    line: command.line,
+    environment: { ...command.environment },
+    depot: command.depot ?? "",
+    streamOutput: true,
+    stdin: Buffer.from(command.input ?? []),
   };
 }
 
@@ -35,16 +45,9 @@ export function depotDigests(depot: DepotToDeploy | undefined): string[] {
 export function commandBody(command: HostCommand): Command["body"] {
   switch (command.kind) {
     case "exec":
-      return {
-        $case: "exec",
-        value: {
-          line: command.line,
-          environment: { ...command.environment },
-          depot: command.depot ?? "",
-          streamOutput: true,
-          stdin: Buffer.from(command.input ?? []),
-        },
-      };
+      return command.user === undefined
+        ? { $case: "exec", value: execFrame(command) }
+        : { $case: "execAs", value: { exec: execFrame(command), user: command.user } };
     case "deploy":
       return { $case: "deploy", value: depotFrame(command) };
     case "undeploy":

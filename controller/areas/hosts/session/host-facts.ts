@@ -7,9 +7,11 @@ import {
   POLICY_STATES_MAX,
 } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
-import { CONF_STATE, POLICY_STATE } from "../store.ts";
+import { CONF_STATE, POLICY_STATE, USAGE_STATE } from "../store.ts";
 
 const STATES = [POLICY_STATE, CONF_STATE];
+/** Lists that an agent always sends whole. Usage changes all the time, so it waits for the next write. */
+const LISTS = [...STATES, USAGE_STATE];
 
 type Facts = Readonly<Record<string, string>>;
 
@@ -36,7 +38,7 @@ export class HostFacts {
     const statesChanged = this.#noteStates(values);
     this.#waiting = {
       ...this.#waiting,
-      ...Object.fromEntries(fitting.slice(0, HOST_FACTS_MAX_ENTRIES + STATES.length * POLICY_STATES_MAX)),
+      ...Object.fromEntries(fitting.slice(0, HOST_FACTS_MAX_ENTRIES + LISTS.length * POLICY_STATES_MAX)),
     };
     const nowMs = this.#clock.monotonicMs();
     const intervalMs = statesChanged ? HOST_STATES_MIN_INTERVAL_MS : HOST_FACTS_MIN_INTERVAL_MS;
@@ -50,17 +52,21 @@ export class HostFacts {
   }
 
   /**
-   * Drops waiting states of policies and confs if there are new ones, because an agent always sends all of them.
+   * Drops waiting states of policies and confs, and usage, if there are new ones, because an agent always sends all of them.
    * Returns true until the last states are written.
    */
   #noteStates(values: Facts): boolean {
-    const sent = STATES.filter((prefix) => values[prefix] !== undefined);
-    if (sent.length > 0) {
-      const isSent = ([name]: readonly [string, string]): boolean => sent.some((prefix) => name.startsWith(prefix));
-      this.#waiting = Object.fromEntries(Object.entries(this.#waiting).filter((entry) => !isSent(entry)));
-      const states = Object.entries(values).filter(isSent);
+    const sent = LISTS.filter((prefix) => values[prefix] !== undefined);
+    this.#waiting = Object.fromEntries(Object.entries(this.#waiting).filter(([name]) => !isIn(sent, name)));
+    const sentStates = sent.filter((prefix) => STATES.includes(prefix));
+    if (sentStates.length > 0) {
+      const states = Object.entries(values).filter(([name]) => isIn(sentStates, name));
       this.#receivedStates = createHash("sha256").update(JSON.stringify(states.sort())).digest("base64");
     }
     return this.#receivedStates !== this.#writtenStates;
   }
+}
+
+function isIn(prefixes: readonly string[], name: string): boolean {
+  return prefixes.some((prefix) => name.startsWith(prefix));
 }

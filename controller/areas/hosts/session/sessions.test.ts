@@ -304,4 +304,19 @@ describe("facts", () => {
     await session.receive(heard({ "policy/": "", "policy/c": "running" }));
     expect(controller.facts).toHaveLength(2);
   });
+
+  test("that are the usage of processes wait for the next write, and only those told last are written", async () => {
+    const world = new SessionWorld();
+    await using controller = await world.controller();
+    const { session } = await controller.come("web");
+    const states = { "policy/": "1", "policy/a": "running" };
+    await session.receive(heard({ ...states, "usage/": "1", "usage/policy/a": "1" }));
+    world.clock.advance(HOST_STATES_MIN_INTERVAL_MS);
+    await session.receive(heard({ ...states, "usage/": "1", "usage/policy/a": "2" }));
+    await session.receive(heard({ ...states, "usage/": "1", "usage/extagent": "3" }));
+    expect(controller.facts).toHaveLength(1);
+    const waited = { "policy/": "1", "policy/b": "running" };
+    await session.receive(heard(waited));
+    expect(controller.facts.slice(1)).toEqual([{ ...waited, "usage/": "1", "usage/extagent": "3" }]);
+  });
 });

@@ -179,9 +179,13 @@ export class SshTransport implements Transport {
     return turn;
   }
 
-  async #connect({ target, signal, way }: Work): Promise<SshConnection> {
+  async #connect({ target, command, signal, way }: Work): Promise<SshConnection> {
+    const address = await this.#with.address(target).catch((error: unknown) => {
+      throw new Unreachable(errorText(error));
+    });
+    requireLogin(command, address);
     try {
-      return await SshConnection.connect(await this.#with.address(target), {
+      return await SshConnection.connect(address, {
         clock: this.#with.runtime.clock,
         checkKey: (fingerprint) => this.#with.checkKey(target, fingerprint),
         signal,
@@ -309,6 +313,15 @@ function prepare(command: HostCommand): Prepared | undefined {
   }
   const place = depotPlace(command.name, command.remotePath);
   return { place, files: command.kind === "deploy" ? checkedFiles(command) : [] };
+}
+
+/** SSH has the user of the login. A command for another one is not run, as it would have other rights. */
+function requireLogin(command: HostCommand, { username }: SshAddress): void {
+  if (command.kind !== "exec" || command.user === undefined || command.user === username) return;
+  throw new AppError(
+    "unsupported",
+    `Over SSH, commands run as ${username}, the user of the login, and not as ${command.user}.`,
+  );
 }
 
 function attemptOf(commandId: string): string {

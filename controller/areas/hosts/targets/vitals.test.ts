@@ -7,6 +7,7 @@ test.each([
   ["seen", 1, false],
   ["statustime", 1, false],
   ["policytimes", {}, false],
+  ["usage", {}, false],
   ["config", { load_1m: "2", pid: "7" }, false],
   ["config", { load_1m: "2", site: "a" }, true],
 ])("%s: %j changes targets: %s", (column, value, changes) => {

@@ -26,6 +26,7 @@ export function emptyJob(name: JobName): StoredJob {
     exec: [],
     arg: [],
     argenc: "",
+    user: "",
     schedule: "",
     timeout: 0,
     algorithm: "",

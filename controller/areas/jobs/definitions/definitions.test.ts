@@ -269,7 +269,7 @@ test.each([
 
 test("a definition of which each member has its effect is saved without a warning", async () => {
   const rest = "timeout=9&begin=1&end=1&limit=2&queue=q&keep=5&tag=t&schedule=every+1d";
-  const onHosts = "host=h1&host=h2&groupmode=one&algorithm=sticky&arg=a&argenc=gbk&retry=2&retrydelay=5";
+  const onHosts = "host=h1&host=h2&groupmode=one&algorithm=sticky&arg=a&argenc=gbk&user=web&retry=2&retrydelay=5";
   for (const members of [`exec=x&${onHosts}&${rest}`, `${SCRIPT}&${rest}`])
     expect(await call("POST", "/job", `name=full&${members}`)).not.toHaveProperty("warnings");
   await call("DELETE", "/job/full");

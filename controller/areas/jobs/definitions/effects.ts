@@ -3,7 +3,7 @@ import { serverScriptOf } from "./stages.ts";
 import type { StoredJob } from "../store.ts";
 
 /** Members that only commands on hosts use. */
-const OF_HOSTS = ["host", "group", "groupmode", "algorithm", "arg", "argenc", "retry", "retrydelay"] as const;
+const OF_HOSTS = ["host", "group", "groupmode", "algorithm", "arg", "argenc", "user", "retry", "retrydelay"] as const;
 
 /** One sentence for each part of a definition that has no effect. Does not check the schedule. */
 export function withoutEffect(job: StoredJob): readonly string[] {

@@ -120,6 +120,16 @@ test("without an algorithm, and in other modes, the order is that of the definit
   await expect(define("fastest")).rejects.toMatchObject({ code: "invalid" });
 });
 
+test("the user of a job reaches its hosts with each command, and a job without one sends none", async () => {
+  await define("", { exec: ["a", "b"], user: "web" });
+  await (await monitoring.runs.execute(admin, "chosen@d", {})).finished;
+  expect(monitoring.hosts.sent.map(({ command }) => command)).toMatchObject([{ user: "web" }, { user: "web" }]);
+  await define("", { exec: ["a"], user: "" });
+  await (await monitoring.runs.execute(admin, "chosen@d", {})).finished;
+  expect(monitoring.hosts.sent.at(-1)?.command).not.toHaveProperty("user");
+  expect(await monitoring.mql("select user from /matrix/jobs/jobdef where name='chosen'")).toEqual([{ user: "" }]);
+});
+
 test("argenc says how commands reach the host, and what they write is kept and answered as UTF-8", async () => {
   await define("", { exec: ["echo 编"], argenc: "gbk" });
   const gbk = Buffer.from([0xb1, 0xe0, 0xc2, 0xeb]);

@@ -184,8 +184,8 @@ export class RunCommands {
   /** Sends to the host directly, or through the group of type `proxy` that says how to reach it. */
   #send(run: Run, { host, group, line }: Command, options: DispatchOptions): Promise<CommandOutcome> {
     const { hosts, proxied } = this.#with;
-    const { principal } = run.order;
-    const command = { kind: "exec", line, ...this.#gifts(run, host) } as const;
+    const { principal, hostUser: user } = run.order;
+    const command = { kind: "exec", line, ...this.#gifts(run, host), ...(user !== undefined && { user }) } as const;
     return group !== undefined && proxied
       ? proxied.dispatch(principal, { group, host }, { command, options })
       : hosts.dispatch(principal, host, command, options);

@@ -45,6 +45,8 @@ export interface RunOrder {
   readonly groupmode: string;
   /** Encoding of commands and their output on the hosts; absent: UTF-8. */
   readonly encoding?: string;
+  /** User of the hosts who runs the commands. Absent: the user of the agent or the login. */
+  readonly hostUser?: string;
   /** Time at which the schedule was due; absent: a caller requested the run. */
   readonly dueMs?: number;
   /** Absent: failed hosts are not tried again. */

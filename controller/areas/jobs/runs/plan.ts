@@ -93,6 +93,7 @@ export async function plannedRun(
         environment: { ...parameters.environment, ODP_RUN_ID: id },
       }),
       ...(job.argenc !== "" && { encoding: job.argenc }),
+      ...(job.user && { hostUser: job.user }),
       ...(dueMs !== undefined && { dueMs }),
       ...(retry && { retry }),
       ...(request.origin !== undefined && { origin: request.origin }),

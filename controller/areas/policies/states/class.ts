@@ -17,6 +17,13 @@ export function policyStateClass(states: { rows(principal: Principal): AsyncIter
       }),
       ...columns("boolean", { wanted: "True: the policy is deployed to the host" }),
       ...columns("text", { message: "Why the policy does not run there; empty: it runs" }),
+      ...columns("double", {
+        cpu_usedpercent:
+          "Processor time of the processes of a daemon, in percent of one processor; empty: no daemon, or not known",
+      }),
+      ...columns("bigint", {
+        memory_bytes: "Memory in use by the processes of a daemon, in bytes; empty: no daemon, or not known",
+      }),
       ...columns("timestamp", { since: "Time since which it is in that state, as far as it is known" }),
     ],
     keys: ["policy", "host"],

@@ -1,4 +1,4 @@
-import type { PolicyReport } from "../../hosts/index.ts";
+import type { PolicyReport, ProcessUsage } from "../../hosts/index.ts";
 
 /** The state of one policy on one host, with the reason why it does not run. */
 export interface PolicyState {
@@ -7,6 +7,8 @@ export interface PolicyState {
   readonly message: string;
   /** Absent: not known. */
   readonly sinceMs?: number | undefined;
+  /** Usage of a daemon that runs. Absent: not known. */
+  readonly usage?: ProcessUsage | undefined;
 }
 
 /** The reports of agents: `failed` is followed by the reason. */
@@ -24,7 +26,7 @@ export function wantedState(policy: string, host: PolicyReport): PolicyState {
   const sinceMs = host.sinceMs[policy];
   if (reported === undefined)
     return { state: "waiting", message: "The agent has not reported the policy yet.", sinceMs };
-  if (reported === "running") return { state: "running", message: "", sinceMs };
+  if (reported === "running") return { state: "running", message: "", sinceMs, usage: usageOf(policy, host) };
   if (FAILED.test(reported)) return { state: "failed", message: reported.replace(FAILED, ""), sinceMs };
   return { state: "waiting", message: "The agent has the policy and has not started it yet.", sinceMs };
 }
@@ -46,6 +48,10 @@ export const REMOVED: PolicyState = {
   state: "removed",
   message: "There is no such host. The policy runs there once a host of this name joins.",
 };
+
+function usageOf(policy: string, { usage }: PolicyReport): ProcessUsage | undefined {
+  return Object.hasOwn(usage, policy) ? usage[policy] : undefined;
+}
 
 /** A policy may be named like a member of all objects. */
 function reportOf(policy: string, { policies }: PolicyReport): string | undefined {

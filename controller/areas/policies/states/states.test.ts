@@ -3,7 +3,7 @@ import { BareAgent, openTestHosts, testPrincipalOf, type TestHosts } from "../..
 import { ALONE } from "../../../../test/helpers/hosts/named-hosts.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { testRuntime } from "../../../../test/helpers/time/runtime.ts";
-import { HOST_STATES_MIN_INTERVAL_MS } from "../../../../common/limits.ts";
+import { HOST_FACTS_MIN_INTERVAL_MS, HOST_STATES_MIN_INTERVAL_MS } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import { DepotUsers } from "../../depots/index.ts";
 import { HostTargets } from "../../hosts/index.ts";
@@ -174,6 +174,30 @@ test("columns that are hidden from a reader are as if they were never set", asyn
   expect(await statesOf(without("hostinfo", "status"))).toEqual([
     "p | up | away | true | The agent is not connected. It was last reported as running.",
   ]);
+});
+
+test("a daemon that runs has the usage of its processes, as its agent told it last", async () => {
+  const agent = await agentOn("up", { p: "running", q: "running", r: "failed: late" });
+  for (const name of ["p", "q", "r"]) await place(name, ["up"]);
+  const usage = {
+    "usage/": "5",
+    "usage/policy/p": '{"cpu":12.5,"memory":4096,"processes":2}',
+    "usage/policy/q": '{"memory":1024,"processes":1}',
+    "usage/policy/r": '{"cpu":1,"memory":1,"processes":1}',
+    "usage/policy/s": "wrong",
+    "usage/extagent": '{"cpu":0,"memory":2048,"processes":1}',
+  };
+  laterMs += HOST_FACTS_MIN_INTERVAL_MS;
+  agent.send({ $case: "heartbeat", value: { values: usage } });
+  await expect.poll(async () => (await hostOf("up")).usage["extagent"]).toBe(usage["usage/extagent"]);
+  const rows = await rowsOf("/matrix/system/policystate");
+  expect(rows.map(({ policy, cpu_usedpercent, memory_bytes }) => [policy, cpu_usedpercent, memory_bytes])).toEqual([
+    ["p", 12.5, 4096],
+    ["q", null, 1024],
+    ["r", null, null],
+  ]);
+  const [host] = await rowsOf("/matrix/system/hostinfo where host = 'up'");
+  expect(host?.["usage"]).toMatchObject({ extagent: usage["usage/extagent"], "policy/p": usage["usage/policy/p"] });
 });
 
 test("a policy may have the name of a member of all objects", async () => {

@@ -83,7 +83,7 @@ function rowsOf(
 function rowOf(
   principal: Principal,
   { policy, host, isWanted }: { readonly policy: string; readonly host: string; readonly isWanted: boolean },
-  { state, message, sinceMs }: PolicyState,
+  { state, message, sinceMs, usage }: PolicyState,
 ): Row {
   const path = principal.ospace + POLICY_STATE_PATH;
   return {
@@ -91,6 +91,8 @@ function rowOf(
     class: path,
     ...{ policy, host, wanted: isWanted, state, message },
     ...(sinceMs !== undefined && { since: sinceMs }),
+    ...(usage?.cpu !== undefined && { cpu_usedpercent: usage.cpu }),
+    ...(usage && { memory_bytes: usage.memory }),
   };
 }
 

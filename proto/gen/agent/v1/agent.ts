@@ -288,7 +288,7 @@ export interface PolicyRun {
 export interface Gap {
   policy: string;
   source: string;
-  /** outbox_full, outbox_lost, overrun, truncated, vanished, agent_down, clock_jump */
+  /** outbox_full, outbox_lost, overrun, backoff, output_limit, truncated, vanished, agent_down, clock_jump */
   reason: string;
   /** runs or bytes, as `unit` says */
   count: number;
@@ -355,6 +355,9 @@ export interface Command {
     | { $case: "exec"; value: Exec }
     | { $case: "deploy"; value: Depot }
     | { $case: "undeploy"; value: UndeployDepot }
+    | //
+    /** an older agent refuses it, as it knows no body: it must not run it as its own user */
+    { $case: "execAs"; value: ExecAs }
     | undefined;
 }
 
@@ -371,6 +374,14 @@ export interface Exec {
 export interface Exec_EnvironmentEntry {
   key: string;
   value: string;
+}
+
+export interface ExecAs {
+  exec:
+    | Exec
+    | undefined;
+  /** of the host */
+  user: string;
 }
 
 export interface UndeployDepot {
@@ -3626,6 +3637,9 @@ export const Command: MessageFns<Command> = {
       case "undeploy":
         UndeployDepot.encode(message.body.value, writer.uint32(98).fork()).join();
         break;
+      case "execAs":
+        ExecAs.encode(message.body.value, writer.uint32(106).fork()).join();
+        break;
     }
     return writer;
   },
@@ -3707,6 +3721,14 @@ export const Command: MessageFns<Command> = {
             message.body = { $case: "undeploy", value: UndeployDepot.decode(reader, reader.uint32()) };
             continue;
           }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.body = { $case: "execAs", value: ExecAs.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3745,6 +3767,12 @@ export const Command: MessageFns<Command> = {
       case "undeploy": {
         if (object.body?.value !== undefined && object.body?.value !== null) {
           message.body = { $case: "undeploy", value: UndeployDepot.fromPartial(object.body.value) };
+        }
+        break;
+      }
+      case "execAs": {
+        if (object.body?.value !== undefined && object.body?.value !== null) {
+          message.body = { $case: "execAs", value: ExecAs.fromPartial(object.body.value) };
         }
         break;
       }
@@ -3930,6 +3958,73 @@ export const Exec_EnvironmentEntry: MessageFns<Exec_EnvironmentEntry> = {
     const message = createBaseExec_EnvironmentEntry();
     message.key = object.key ?? "";
     message.value = object.value ?? "";
+    return message;
+  },
+};
+
+function createBaseExecAs(): ExecAs {
+  return { exec: undefined, user: "" };
+}
+
+export const ExecAs: MessageFns<ExecAs> = {
+  encode(message: ExecAs, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.exec !== undefined) {
+      Exec.encode(message.exec, writer.uint32(10).fork()).join();
+    }
+    if (message.user !== "") {
+      writer.uint32(18).string(message.user);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ExecAs {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExecAs();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.exec = Exec.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.user = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ExecAs>): ExecAs {
+    return ExecAs.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ExecAs>): ExecAs {
+    const message = createBaseExecAs();
+    message.exec = (object.exec !== undefined && object.exec !== null) ? Exec.fromPartial(object.exec) : undefined;
+    message.user = object.user ?? "";
     return message;
   },
 };

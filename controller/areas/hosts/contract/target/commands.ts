@@ -31,6 +31,12 @@ export function commandsContract({ run, exec }: TargetSubject): void {
     expect(out).toBe(value);
   });
 
+  it("does not run a command that is for a user it cannot run it as, and names the user", async () => {
+    const { outcome, out } = await run({ kind: "exec", line: "echo ran", user: "odp-is-not-there" });
+    expect([outcome.state, out]).toEqual(["failed", ""]);
+    expect(outcome.message).toContain("odp-is-not-there");
+  });
+
   it("gives commands no input to wait for", async () => {
     expect((await exec("cat; echo done")).out).toBe("done\n");
   });

@@ -33,3 +33,11 @@ test("a delimiter that no line begins or ends with is refused in another encodin
   );
   checkSpec({ ...LOG, delimiter: "^<record>", attrs: { encoding: "gbk" } });
 });
+
+test("a time zone that is none is refused by the name of its attribute", () => {
+  for (const policy of [LOG, { kind: "command", command: "date", ctype: 1, interval: 1, unit: "hour" } as const])
+    expect(() => checkSpec({ ...LOG, ...policy, attrs: { time_zone: "Mars/Olympus" } })).toThrow(
+      /attrs\.time_zone is refused: There is no time zone "Mars\/Olympus"/,
+    );
+  checkSpec({ ...LOG, attrs: { time_zone: "" } });
+});
