@@ -83,7 +83,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/jobs/output/{following,stream}.test.ts",
   "controller/areas/jobs/queues/places.test.ts",
   "controller/areas/jobs/rights/{kept-rights,run-access}.test.ts",
-  "controller/areas/jobs/runs/{cancels,choosing,left-hosts,retries,scripted}.test.ts",
+  "controller/areas/jobs/runs/{cancels,choosing,left-hosts,retries,scripted,states}.test.ts",
   "controller/areas/jobs/schedule/interrupted-firings.test.ts",
   "controller/areas/keys/resealing.test.ts",
   "controller/areas/licences/{routes,service}.test.ts",

@@ -1,8 +1,7 @@
-import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { build, type BuildOptions } from "esbuild";
 import { buildInto } from "./builds.ts";
-import { COMMAND_LINE, REQUIRE } from "./cli/bundle.ts";
+import { writeCommandLine } from "./cli/bundle.ts";
 import { writeSite } from "./manual/files.ts";
 
 /**
@@ -19,6 +18,10 @@ const COMMON: BuildOptions = {
   legalComments: "none",
   logLevel: "warning",
 };
+
+/** Bundled CommonJS packages call `require` for Node's own modules. */
+const REQUIRE =
+  "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);";
 
 /**
  * Modules that the controller imports only when needed stay files of their own. It loads only the chosen engine, with
@@ -39,7 +42,7 @@ await buildInto("dist", name, async (outdir) => {
       outdir,
       packages: "external",
     }),
-    build({ ...COMMON, ...COMMAND_LINE, outdir }).then(() => chmod(join(outdir, "odp.js"), 0o755)),
+    writeCommandLine(outdir),
     build({
       ...COMMON,
       entryPoints: { agent: "agent/main.ts" },

@@ -294,6 +294,30 @@ export const JobCancel = Type.Object({
   host: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: "only there; absent: everywhere" })),
 });
 
+export const JobRunSelect = Type.Object({
+  runid: Type.String({ minLength: 1, maxLength: 100, description: "Id of the run" }),
+});
+
+/** How an execution stands as a whole. */
+export const JobRunState = Type.Object({
+  runid: Type.String({ description: "Id of the run" }),
+  job: Type.String({ description: "<name>@<dir>" }),
+  state: Type.Union([Type.Literal("waiting"), Type.Literal("running"), Type.Literal("ended")], {
+    description:
+      "waiting: it has begun nothing yet, as in a queue; ended: all hosts and scripts have their ends, and none follows",
+  }),
+  started: Type.Optional(Type.Number({ description: "Milliseconds since 1970; absent while it waits" })),
+  ended: Type.Optional(Type.Number({ description: "Milliseconds since 1970 of the last end; absent before" })),
+  hosts: Type.Record(Type.String(), Type.Integer(), {
+    description:
+      "Number of hosts in each state that the caller sees: those of the rows of /jobs/jobrun, and waiting for hosts that the run has not reached",
+  }),
+  scripts: Type.Record(Type.String(), Type.Integer(), {
+    description: "Number of scripts of the job in each state, as far as they have begun",
+  }),
+});
+export type JobRunState = Static<typeof JobRunState>;
+
 export const JobBatch = Type.Object({
   jobs: Type.Array(
     Type.Object({

@@ -59,10 +59,8 @@ export const CLI_LOG_LINES_DEFAULT = 100;
 export const CLI_LOG_PAGES_MAX = 100;
 /** Hosts of a run that a command follows. */
 export const CLI_RUN_HOSTS_MAX = 10_000;
-/** Pause between two looks at which hosts a run has begun on. */
+/** Pause between two looks at a run that has begun on no further host. */
 export const CLI_RUN_POLL_MS = 500;
-/** Looks in a row that find no further host, after which a run counts as over. */
-export const CLI_RUN_POLLS_SETTLED = 4;
 /** Pause before a command connects again to follow notifications. */
 export const CLI_RECONNECT_MS = 2_000;
 /** Runs whose ids complete a word, the newest. */

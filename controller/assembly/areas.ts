@@ -10,7 +10,15 @@ import { filesArea } from "../areas/files/index.ts";
 import { ExplainService, groupsArea } from "../areas/groups/index.ts";
 import { joinAddressOf, hostsArea, sealedHosts } from "../areas/hosts/index.ts";
 import { ingestArea } from "../areas/ingest/index.ts";
-import { JobContexts, jobsArea, JobScheduler, RunCancelling, RunRetrying, sealedJobs } from "../areas/jobs/index.ts";
+import {
+  JobContexts,
+  jobsArea,
+  JobScheduler,
+  RunCancelling,
+  RunRetrying,
+  RunStates,
+  sealedJobs,
+} from "../areas/jobs/index.ts";
 import { keysArea } from "../areas/keys/index.ts";
 import { licencesArea } from "../areas/licences/index.ts";
 import { NotificationRights, notificationsArea } from "../areas/notifications/index.ts";
@@ -97,6 +105,7 @@ function work(services: Services): readonly Area[] {
       ...{ jobs, runs, following, audit, query, retention, ages },
       retrying: new RunRetrying({ runs, query }),
       cancelling: new RunCancelling({ runs, jobs, query }),
+      states: new RunStates({ stores, jobs, query }),
       scheduler: new JobScheduler({ stores, runtime, controllers: membership, tenants, firings }),
       contexts: new JobContexts({ stores, runtime }),
       groups: services.jobGroups,

@@ -1,17 +1,12 @@
-import type { JobRecord } from "../../common/api/jobs.ts";
+import type { JobRunState } from "../../common/api/jobs.ts";
 import type { OdpClient } from "../../common/client/index.ts";
 import { mapLimited } from "../../common/concurrency.ts";
 import { isAppError } from "../../common/errors.ts";
-import {
-  CLI_FOLLOWED_HOSTS_MAX,
-  CLI_RUN_HOSTS_MAX,
-  CLI_RUN_POLL_MS,
-  CLI_RUN_POLLS_SETTLED,
-} from "../../common/limits.ts";
+import { CLI_FOLLOWED_HOSTS_MAX, CLI_RUN_HOSTS_MAX, CLI_RUN_POLL_MS } from "../../common/limits.ts";
 import { wait, type Clock } from "../../common/time.ts";
 import { printableLines } from "./formats/printable.ts";
 import { HostLines, type Write } from "./host-lines.ts";
-import { exitCodeOf, mayBeginFurther, recapOf, type HostEnd } from "./run-ends.ts";
+import { exitCodeOf, recapOf, type HostEnd } from "./run-ends.ts";
 
 export interface AttachOptions {
   readonly client: Pick<OdpClient, "call" | "events" | "pages">;
@@ -25,21 +20,11 @@ export interface AttachOptions {
   readonly raw?: boolean;
   readonly signal: AbortSignal;
   readonly write: Write;
-  /** True: the run exists, so hosts are waited for, as while it is in a queue. */
-  readonly isKnown: boolean;
-}
-
-/** Row of a run on one host. */
-interface RunRow {
-  readonly host: string;
-  readonly job: string;
-  readonly isScheduled: boolean;
 }
 
 /**
  * Follows a run on all its hosts until it is over, and returns the exit code: the worst of its hosts. Returns
- * `undefined` if there is no such run. A run that may begin on further hosts later, as one with scripts does, counts as
- * over if no further host comes within some looks at its rows.
+ * `undefined` if there is no such run.
  */
 export async function attach(options: AttachOptions): Promise<number | undefined> {
   const { write, raw } = options;
@@ -58,42 +43,41 @@ export async function attach(options: AttachOptions): Promise<number | undefined
 
 /** Returns false if there is no such run. */
 async function followAll(options: AttachOptions, add: Add, ends: Map<string, HostEnd>): Promise<boolean> {
-  const { clock, signal, isKnown } = options;
-  for (let vain = 0; vain < CLI_RUN_POLLS_SETTLED; ) {
-    const rows = await rowsOf(options);
-    const [first] = rows;
-    if (first === undefined && !isKnown) return false;
-    const further = rows.filter(({ host }) => !ends.has(host));
-    const ended = await mapLimited(further, CLI_FOLLOWED_HOSTS_MAX, ({ host }) => followHost(host, add, options));
+  const { clock, signal } = options;
+  for (;;) {
+    // Asked before the rows: those of a run that has ended are all there.
+    const state = await stateOf(options);
+    if (state === undefined) return false;
+    const further = (await hostsOf(options)).filter((host) => !ends.has(host));
+    const ended = await mapLimited(further, CLI_FOLLOWED_HOSTS_MAX, (host) => followHost(host, add, options));
     for (const end of ended) ends.set(end.host, end);
-    if (first !== undefined && !mayBeginFurther(await jobOf(first, options), first.isScheduled)) return true;
-    vain = further.length > 0 || first === undefined ? 0 : vain + 1;
-    await wait(clock, CLI_RUN_POLL_MS, signal);
+    if (state === "ended") return true;
+    if (further.length === 0) await wait(clock, CLI_RUN_POLL_MS, signal);
+    signal.throwIfAborted();
   }
-  return true;
 }
 
 type Add = (host: string, data: Buffer) => void;
 
-/** Rows of the hosts on which the run has begun, by name. */
-async function rowsOf({ client, runId, runClass, signal }: AttachOptions): Promise<readonly RunRow[]> {
-  const mql = `select host, name, due from ${runClass} where runid = ? order by host limit ${CLI_RUN_HOSTS_MAX}`;
-  const rows: RunRow[] = [];
-  const body = { mql, values: [runId] };
-  for await (const { message } of client.pages("postMxobjectMql", { body }, { signal, isRepeatable: true }))
-    for (const { host, name, due } of message)
-      rows.push({ host: String(host), job: String(name), isScheduled: typeof due === "number" });
-  return rows;
-}
-
-/** The job; `undefined`: it was removed or is not visible. */
-async function jobOf({ job }: RunRow, { client, signal }: AttachOptions): Promise<JobRecord | undefined> {
+/** State of the whole run; `undefined`: there is no such run. */
+async function stateOf({ client, runId, signal }: AttachOptions): Promise<JobRunState["state"] | undefined> {
   try {
-    return (await client.call("getJobByPath", { path: { path: job } }, { signal })) as JobRecord;
+    const { state } = await client.call("getJobRunByRunid", { path: { runid: runId } }, { signal });
+    return state;
   } catch (error) {
-    if (isAppError(error, "not_found", "denied")) return undefined;
+    if (isAppError(error, "not_found")) return undefined;
     throw error;
   }
+}
+
+/** Names of the hosts on which the run has begun. */
+async function hostsOf({ client, runId, runClass, signal }: AttachOptions): Promise<readonly string[]> {
+  const mql = `select host from ${runClass} where runid = ? order by host limit ${CLI_RUN_HOSTS_MAX}`;
+  const hosts: string[] = [];
+  const body = { mql, values: [runId] };
+  for await (const { message } of client.pages("postMxobjectMql", { body }, { signal, isRepeatable: true }))
+    for (const { host } of message) hosts.push(String(host));
+  return hosts;
 }
 
 /** Passes on the output of one host until the run is over there. */

@@ -1,30 +1,30 @@
-import { CommanderError } from "commander";
-import { COMMANDS } from "./commands/all.ts";
-import { programOf } from "./declared/program.ts";
-import { expandedWords } from "./declared/words.ts";
+import { commandsFor } from "./commands/all.ts";
+import { expandedWords, namedCommands } from "./declared/words.ts";
 import { WRONG_USAGE } from "./declared/usage.ts";
 import { failureCode, failureText } from "./failure.ts";
 import { paintFor } from "./formats/paint.ts";
-import { ProcessShell, type ProcessParts } from "./shell.ts";
+import type { ProcessParts } from "./shell.ts";
 
 /** Runs one command line, the words behind `odp`. Returns the exit code. */
 export async function runCommandLine(words: readonly string[], parts: ProcessParts): Promise<number> {
   const { version, stdout, stderr, environment } = parts;
+  if (words.length === 1 && (words[0] === "--version" || words[0] === "-V")) {
+    stdout.write(`${version}\n`);
+    return 0;
+  }
   let exitCode = 0;
-  const given = expandedWords(words, COMMANDS);
-  const program = programOf({
-    version,
-    commands: COMMANDS,
-    words: given,
-    shell: (common) => new ProcessShell(parts, common),
-    setExitCode: (code) => (exitCode = code),
-    told: { writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(text) },
-  });
   try {
-    await program.parseAsync(given, { from: "user" });
-    return exitCode;
+    // Loaded when needed: each part that a command does not use makes its start slower.
+    const [known, { runProgram }] = await Promise.all([commandsFor(words), import("./declared/program.ts")]);
+    const commands = namedCommands(words, known);
+    const isRight = await runProgram(expandedWords(words, commands), {
+      ...{ version, commands },
+      shell: async (common) => new (await import("./shell.ts")).ProcessShell(parts, common),
+      setExitCode: (code) => (exitCode = code),
+      told: { writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(text) },
+    });
+    return isRight ? exitCode : WRONG_USAGE;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
     stderr.write(`${paintFor(stderr, environment).error(failureText(error))}\n`);
     return failureCode(error);
   }

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -24,6 +23,7 @@ export async function page(command: string, text: string, environment: Environme
   // Without a shell, nothing is told where less is not installed.
   const shell = command !== DEFAULT;
   const [program, words] = shell ? [command, []] : ["less", [`-${OPTIONS}`]];
+  const { spawn } = await import("node:child_process");
   const child = spawn(program, words, { shell, stdio: ["pipe", "inherit", "inherit"], env });
   // A pager that has shown enough closes its input.
   child.stdin.on("error", () => undefined);

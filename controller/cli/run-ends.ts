@@ -1,5 +1,4 @@
 import { constants } from "node:os";
-import type { JobRecord } from "../../common/api/jobs.ts";
 import { counted } from "../../common/text/counted.ts";
 
 /** End of a run on one host. */
@@ -60,14 +59,3 @@ function endText({ host, state, signal, message }: HostEnd): string {
   if (state === "ok") return `${host}: ok`;
   return `${host}: ${state}: ${signal === undefined || message.includes(signal) ? message : `${signal}: ${message}`}`;
 }
-
-/**
- * True if a run of the job may begin on further hosts, or run a script, once all that it has begun is over. Other runs
- * begin on all their hosts at once. Nothing is known of a job that was removed.
- */
-export function mayBeginFurther(job: JobParts | undefined, isScheduled: boolean): boolean {
-  if (isScheduled || job === undefined) return true;
-  return [job.begin, job.end, job.queue].some((text) => text !== "") || job.groupmode === "one";
-}
-
-type JobParts = Pick<JobRecord, "begin" | "end" | "queue" | "groupmode">;

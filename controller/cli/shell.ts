@@ -1,20 +1,17 @@
-import { readFile, stat } from "node:fs/promises";
-import { OdpClient } from "../../common/client/index.ts";
-import { AppError } from "../../common/errors.ts";
-import { CLI_INPUT_MAX_BYTES, CLIENT_CALL_TIMEOUT_MS } from "../../common/limits.ts";
+import type { OdpClient } from "../../common/client/index.ts";
+import { CLIENT_CALL_TIMEOUT_MS } from "../../common/limits.ts";
 import type { Clock, Random } from "../../common/time.ts";
 import { findTimeZone, UTC, type TimeZone } from "../../common/times/index.ts";
 import { accessOf, type Access } from "./contexts/access.ts";
 import type { ContextFile } from "./contexts/file.ts";
-import { secretLine } from "./contexts/secret.ts";
 import type { CommonWords } from "./declared/program.ts";
 import type { Recorded, Shell } from "./declared/shell.ts";
 import { UsageError } from "./declared/usage.ts";
 import type { View } from "./formats/columns.ts";
+import { FORMATS, type Format } from "./formats/names.ts";
 import { paintFor } from "./formats/paint.ts";
 import { printableLines } from "./formats/printable.ts";
-import { FORMATS, rendered, type Format, type Rendering } from "./formats/rendered.ts";
-import { streamedText } from "./formats/streamed.ts";
+import type { Rendering } from "./formats/rendered.ts";
 import type { Output } from "./output.ts";
 import { pagerOf } from "./pager.ts";
 
@@ -58,13 +55,13 @@ interface Shared {
   recording?: Shell;
 }
 
-/** The shell of one command line. */
+/** The shell of one command line. It loads the client, formats and questions when they are used: a start is faster. */
 export class ProcessShell implements Shell {
   readonly #parts: ProcessParts;
   readonly #common: CommonWords;
   readonly #format: Format;
   readonly #fields: readonly string[] | undefined;
-  readonly #zone: TimeZone | undefined;
+  #zone: TimeZone | undefined;
   readonly #shared: Shared;
 
   constructor(parts: ProcessParts, common: CommonWords, shared: Shared = { clients: new Map() }) {
@@ -115,6 +112,7 @@ export class ProcessShell implements Shell {
     const { url, credentials } = await this.access();
     const { clients } = this.#shared;
     const onWarning = (text: string): void => (this.#shared.recording ?? this).note(`warning: ${text}`);
+    const { OdpClient } = await import("../../common/client/index.ts");
     const client = clients.get(timeoutMs) ?? new OdpClient({ url, timeoutMs, onWarning, ...credentials });
     clients.set(timeoutMs, client);
     return client;
@@ -174,11 +172,13 @@ export class ProcessShell implements Shell {
   }
 
   async show(answer: unknown, view?: View): Promise<void> {
+    const { rendered } = await import("./formats/rendered.ts");
     const text = rendered(answer, this.#rendering(), view);
     if (!(await this.#page(text))) await this.write(text);
   }
 
   async stream(batches: AsyncIterable<readonly unknown[]>): Promise<boolean> {
+    const { streamedText } = await import("./formats/streamed.ts");
     for await (const text of streamedText(batches, this.#rendering())) if (!(await this.write(text))) return false;
     return true;
   }
@@ -188,7 +188,8 @@ export class ProcessShell implements Shell {
     const { terminal } = this;
     return {
       ...{ format: this.#format, fields: this.#fields, width: terminal?.columns, paint: paintFor(stdout, environment) },
-      zone: this.zone,
+      // Found once a time is shown: the name of the zone takes longer than a table.
+      zone: { offsetMs: (atMs: number) => this.zone.offsetMs(atMs) },
       ...(terminal && { nowMs: clock.nowMs() }),
     };
   }
@@ -228,7 +229,7 @@ export class ProcessShell implements Shell {
   }
 
   get zone(): TimeZone {
-    return this.#zone ?? findTimeZone(this.#parts.zoneName()) ?? UTC;
+    return (this.#zone ??= findTimeZone(this.#parts.zoneName()) ?? UTC);
   }
 
   get format(): Format {
@@ -236,27 +237,17 @@ export class ProcessShell implements Shell {
   }
 
   async input(path: string): Promise<Buffer> {
-    if (path !== "-") {
-      const { size } = await stat(path);
-      if (size > CLI_INPUT_MAX_BYTES) throw tooLarge(path);
-      return readFile(path);
-    }
-    const pieces: Buffer[] = [];
-    let bytes = 0;
-    for await (const piece of this.#parts.stdin) {
-      const data = Buffer.from(piece);
-      if ((bytes += data.length) > CLI_INPUT_MAX_BYTES) throw tooLarge("The standard input");
-      pieces.push(data);
-    }
-    return Buffer.concat(pieces);
+    const { inputOf } = await import("./input.ts");
+    return inputOf(path, this.#parts.stdin);
   }
 
   get isTyped(): boolean {
     return this.#parts.stdin.isTTY === true;
   }
 
-  secret(question: string): Promise<string> {
+  async secret(question: string): Promise<string> {
     const { stdin, stderr } = this.#parts;
+    const { secretLine } = await import("./contexts/secret.ts");
     return secretLine(question, { stdin, stderr, signal: this.ended() });
   }
 }
@@ -302,8 +293,4 @@ function countOf(text: string, part: string): number {
 
 function textOf(value: string | true | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
-}
-
-function tooLarge(what: string): AppError {
-  return new AppError("too_large", `${what} has more than ${CLI_INPUT_MAX_BYTES} bytes.`);
 }

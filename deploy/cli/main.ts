@@ -1,9 +1,8 @@
-import { chmod, cp, stat, writeFile } from "node:fs/promises";
+import { cp, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { build } from "esbuild";
 import packageJson from "../../package.json" with { type: "json" };
 import { emptyPackage, packedFile } from "../package-folder.ts";
-import { COMMAND_LINE } from "./bundle.ts";
+import { COMMAND_LINE, writeCommandLine } from "./bundle.ts";
 
 /**
  * `npm run pack-cli [-- <folder>]`: makes the npm package of the command line in the folder, and beside it the file that
@@ -13,11 +12,10 @@ const folder = resolve(process.argv[2] ?? ".builds/cli");
 const NAME = "odp-cli";
 
 await emptyPackage(folder, NAME);
-await build({ ...COMMAND_LINE, outdir: folder });
-await chmod(join(folder, "odp.js"), 0o755);
+await writeCommandLine(folder);
 await describe();
 const { file, bytes } = await packedFile(folder);
-console.error(`odp.js: ${(await stat(join(folder, "odp.js"))).size} bytes; package: ${bytes} bytes`);
+console.error(`${COMMAND_LINE}: ${(await stat(join(folder, COMMAND_LINE))).size} bytes; package: ${bytes} bytes`);
 console.log(file);
 
 async function describe(): Promise<void> {
@@ -27,10 +25,10 @@ async function describe(): Promise<void> {
     version,
     description: "Command line of odp, an operations data platform",
     license,
-    type: "module",
-    bin: { odp: "odp.js" },
+    type: "commonjs",
+    bin: { odp: COMMAND_LINE },
     man: "odp.1",
-    files: ["odp.js", "odp.1"],
+    files: [COMMAND_LINE, "odp.1"],
     engines,
   };
   await writeFile(join(folder, "package.json"), `${JSON.stringify(described, undefined, 2)}\n`);

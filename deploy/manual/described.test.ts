@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { ERROR_CODES } from "../../common/errors.ts";
-import { COMMANDS } from "../../controller/cli/commands/all.ts";
+import { allCommands } from "../../controller/cli/commands/all.ts";
 import { COMMON_FLAGS, type CommandDeclaration } from "../../controller/cli/declared/declaration.ts";
 import { SETTINGS } from "../../controller/settings/catalogue.ts";
 import { operationsOf, socketsOf, type Document, type Parameter, type Schema } from "./reference/document.ts";
+
+const COMMANDS = await allCommands();
 
 /** Everything that a user can name has a description: the reference in the manual shows no empty cell. */
 

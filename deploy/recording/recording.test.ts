@@ -1,10 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { COMMANDS } from "../../controller/cli/commands/all.ts";
+import { allCommands } from "../../controller/cli/commands/all.ts";
 import { COMMON_FLAGS, flagsOf, type CommandDeclaration } from "../../controller/cli/declared/declaration.ts";
 import { escapeHtml } from "../../common/text/html.ts";
 import { RECORDED } from "./session.ts";
 import { recordingSvg } from "./svg.ts";
+
+const COMMANDS = await allCommands();
 
 /** The declaration that the words of a command name, and the words behind its name. */
 function declared(words: readonly string[]): readonly [CommandDeclaration | undefined, readonly string[]] {

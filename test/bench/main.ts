@@ -32,6 +32,7 @@ import { rulesBench } from "./records/rules.ts";
 import { runsBench } from "./jobs/runs.ts";
 import { schedulesBench } from "./jobs/schedules.ts";
 import { scriptsBench } from "./objects/scripts.ts";
+import { startBench } from "./http/start.ts";
 import { clusterStoreBench } from "./store/store-cluster.ts";
 import { embeddedStoreBench } from "./store/store-embedded.ts";
 import { termsBench } from "./store/terms.ts";
@@ -83,6 +84,7 @@ const BENCHES: readonly Bench[] = [
   growthBench,
   usersBench,
   filesBench,
+  startBench,
 ];
 
 const wanted = process.argv.slice(2);

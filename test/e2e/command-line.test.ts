@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -10,7 +10,7 @@ import packageJson from "../../package.json" with { type: "json" };
 
 const STEP_DEADLINE_MS = 120_000;
 
-test("the package installs one program and its manual, and needs nothing else", async () => {
+test("the package installs one program and its manual, and the program runs wherever it is copied", async () => {
   const folder = await mkdtemp(join(tmpdir(), "odp-cli-"));
   try {
     const run = (program: string, args: readonly string[], cwd: string) =>
@@ -29,6 +29,11 @@ test("the package installs one program and its manual, and needs nothing else", 
       code: 64,
       stderr: expect.stringContaining("odp login"),
     });
+    const copied = join(folder, "modules");
+    await mkdir(copied);
+    await cp(join(folder, "installed/lib/node_modules/odp-cli/odp.js"), join(copied, "odp.js"));
+    await writeFile(join(copied, "package.json"), '{"type":"module"}');
+    expect((await run(join(copied, "odp.js"), ["host", "list", "--help"], folder)).stdout).toContain("odp host list");
     expect(await readdir(join(folder, "installed/lib/node_modules/odp-cli"))).toEqual([
       "LICENSE",
       "README.md",

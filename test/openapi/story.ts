@@ -89,6 +89,7 @@ export class Story {
       case "POST /fs/import":
         return { uploadfile: await this.#archive(session) };
       case "GET /job/output/:runid/:host":
+      case "GET /job/run/:runid":
       case "POST /job/cancel/:runid":
         return { runid: await call("GET", "/job/exec/backup@nightly") };
       case "POST /job/retry/:runid":

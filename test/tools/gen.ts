@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { partsOf } from "../../controller/area.ts";
 import { assemble } from "../../controller/assembly.ts";
-import { COMMANDS } from "../../controller/cli/commands/all.ts";
+import { allCommands } from "../../controller/cli/commands/all.ts";
 import { manualPage } from "../../controller/cli/reference/manual.ts";
 import { referencePage } from "../../controller/cli/reference/page.ts";
 import { SETTINGS } from "../../controller/settings/catalogue.ts";
@@ -25,6 +25,8 @@ import { platformColumns } from "./platform-columns.ts";
 import { proofs } from "./proofs.ts";
 import { luaLibraries, ruleFunctions } from "./rule-functions.ts";
 import packageJson from "../../package.json" with { type: "json" };
+
+const COMMANDS = await allCommands();
 
 /** `npm run gen`: writes all generated files that are committed. CI fails if running it makes a difference. */
 execFileSync(join(process.cwd(), "node_modules/.bin/buf"), ["generate"], { cwd: "proto", stdio: "inherit" });

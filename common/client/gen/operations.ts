@@ -5480,6 +5480,38 @@ export interface Operations {
     message: string;
   };
   /**
+   * How a run stands as a whole, with all its hosts and scripts: it waits, runs, or has ended.
+   *
+   * `GET /job/run/{runid}`, permission: jobs:read.
+   *
+   * @example
+   * await client.call("getJobRunByRunid", { path: { runid: "01ARZ3NDEKTSV4RRFFQ69G5FAV" } });
+   */
+  getJobRunByRunid: {
+    request: {
+      path: {
+        /** Id of the run. 1 to 100 characters. */
+        runid: string;
+      };
+    };
+    message: {
+      /** Id of the run. */
+      runid: string;
+      /** <name>@<dir>. */
+      job: string;
+      /** waiting: it has begun nothing yet, as in a queue; ended: all hosts and scripts have their ends, and none follows. */
+      state: "waiting" | "running" | "ended";
+      /** Milliseconds since 1970; absent while it waits. */
+      started?: number;
+      /** Milliseconds since 1970 of the last end; absent before. */
+      ended?: number;
+      /** Number of hosts in each state that the caller sees: those of the rows of /jobs/jobrun, and waiting for hosts that the run has not reached. */
+      hosts: Record<string, number>;
+      /** Number of scripts of the job in each state, as far as they have begun. */
+      scripts: Record<string, number>;
+    };
+  };
+  /**
    * How many jobs there are; what MQL shows of them is always what is stored.
    *
    * `GET /job/sync`, permission: jobs:read.

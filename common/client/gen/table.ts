@@ -152,6 +152,7 @@ export const TABLE: Readonly<Record<keyof Operations, string>> = {
   postJobMerge: "POST /job/merge",
   getJobOutputByRunidByHost: "GET /job/output/{runid}/{host} reads",
   postJobRetryByRunid: "POST /job/retry/{runid} acts",
+  getJobRunByRunid: "GET /job/run/{runid} reads",
   getJobSync: "GET /job/sync reads",
   postKeyReload: "POST /key/reload",
   getKeyStatus: "GET /key/status",

@@ -12,6 +12,7 @@ export { RunCancelling } from "./runs/cancelling.ts";
 export { RunRetention } from "./history/retention.ts";
 export { RunAges } from "./history/ages.ts";
 export { RunRetrying } from "./runs/retrying.ts";
+export { RunStates } from "./runs/states.ts";
 export { RunAccess } from "./rights/run-access.ts";
 export { JobRuns } from "./runs/runs.ts";
 export { sealedJobs } from "./sealed.ts";

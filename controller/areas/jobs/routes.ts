@@ -13,6 +13,8 @@ import {
   JobOutputPart,
   JobOutputSelect,
   JobRetry,
+  JobRunSelect,
+  JobRunState,
 } from "../../../common/api/jobs.ts";
 import { AppError } from "../../../common/errors.ts";
 import {
@@ -35,6 +37,7 @@ import type { OutputFollowing } from "./output/following.ts";
 import type { JobRuns } from "./runs/runs.ts";
 import { endOf, executionsOf, hostsOf, outputOf, untilAborted } from "./history/answers.ts";
 import type { RunRetrying } from "./runs/retrying.ts";
+import type { RunStates } from "./runs/states.ts";
 import type { JobService } from "./service.ts";
 import { OutputStream } from "./output/stream.ts";
 import type { ExecutionRequest } from "./types.ts";
@@ -45,6 +48,7 @@ export interface JobRouteDependencies {
   readonly following: OutputFollowing;
   readonly retrying: RunRetrying;
   readonly cancelling: RunCancelling;
+  readonly states: RunStates;
   readonly audit: Pick<Audit, "ready" | "record">;
 }
 
@@ -55,6 +59,7 @@ export function jobRoutes(dependencies: JobRouteDependencies): readonly Endpoint
     batchRoute(dependencies.runs),
     retryRoute(dependencies.retrying),
     cancelRoute(dependencies.cancelling),
+    stateRoute(dependencies.states),
     outputRoute(dependencies),
   ];
 }
@@ -347,6 +352,18 @@ function cancelRoute(cancelling: RunCancelling): Endpoint {
     handler: async ({ principal, input: { runid, host } }) => ({
       message: await cancelling.cancel(principal, runid, host),
     }),
+  });
+}
+
+function stateRoute(states: RunStates): Endpoint {
+  return endpoint({
+    method: "GET",
+    path: "/job/run/:runid",
+    permission: "jobs:read",
+    summary: "How a run stands as a whole, with all its hosts and scripts: it waits, runs, or has ended",
+    input: JobRunSelect,
+    output: JobRunState,
+    handler: async ({ principal, input: { runid } }) => ({ message: await states.of(principal, runid) }),
   });
 }
 

@@ -135,7 +135,7 @@ async function beginAndFollow(call: Call, given: Given): Promise<number | undefi
   requireNoFormat(shell);
   const runId = await begin(shell, given);
   shell.note(`odp: run ${runId}`);
-  return followRun(shell, { runId, raw: call.is("raw"), isKnown: true });
+  return followRun(shell, { runId, raw: call.is("raw") });
 }
 
 /** The first signal cancels the run and waits for its end, the second leaves it. */

@@ -114,17 +114,16 @@ export async function newestRuns(client: OdpClient): Promise<readonly string[]> 
 async function attachTo(call: Call): Promise<number> {
   const lines = call.number("tail", { min: 0 });
   const code = await followRun(call.shell, {
-    ...{ runId: call.text("runid"), raw: call.is("raw"), lines, isKnown: false },
+    ...{ runId: call.text("runid"), raw: call.is("raw"), lines },
   });
   if (code !== undefined) return code;
-  throw new AppError("not_found", `There is no run ${call.text("runid")}, or it waits in its queue. Run: odp job runs`);
+  throw new AppError("not_found", `There is no run ${call.text("runid")}. Run: odp job runs`);
 }
 
 export interface FollowedRun {
   readonly runId: string;
   readonly raw: boolean;
   readonly lines?: number | undefined;
-  readonly isKnown: boolean;
 }
 
 /** Follows a run, which goes on after Ctrl-C. Returns the exit code; `undefined`: there is no such run. */

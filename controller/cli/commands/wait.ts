@@ -19,7 +19,7 @@ export const WAIT_COMMAND: CommandDeclaration = {
     (kind) => `${kind} (${Object.keys(CONDITIONS[kind] ?? {}).join(", ")})`,
   ).join(
     ", ",
-  )}. A policy runs when the agents of all its hosts run it. A run is named by its id. A run that may begin on further hosts, as one with scripts or of a queue, is over when no further host comes for some seconds. A deployment is the newest one of <depot> or <depot>@<version> that has ended, also one of long ago.`,
+  )}. A policy runs when the agents of all its hosts run it. A run is named by its id. It has ended when all its hosts and scripts have. A deployment is the newest one of <depot> or <depot>@<version> that has ended, also one of long ago.`,
   arguments: [
     { name: "kind", summary: KINDS.join(", ") },
     { name: "name", summary: "name; several are waited for together", isRepeated: true },
@@ -67,15 +67,12 @@ async function wait(call: Call): Promise<number> {
   return end === "timeout" ? TIMED_OUT : LOST;
 }
 
-/** If the end of one is certain, it is the end of all, even if the others can still change. */
+/** One that can no longer be reached ends the wait for all. */
 function allOf(looks: readonly Look[]): Look {
   const others = looks.filter(({ isReached }) => !isReached);
-  const isLost = others.some((one) => one.isLost === true);
-  const isLostForSure = others.some((one) => one.isLost === true && one.isProvisional !== true);
   return {
     isReached: others.length === 0,
-    isLost,
-    isProvisional: !isLostForSure && looks.some(({ isProvisional }) => isProvisional === true),
+    isLost: others.some((one) => one.isLost === true),
     text: (others.length === 0 ? looks : others).map(({ text }) => text).join("; "),
   };
 }

@@ -1,10 +1,9 @@
-import { randomBytes } from "node:crypto";
-import { lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { lstatSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { AppError } from "../../../common/errors.ts";
 import { CLI_CONTEXTS_MAX_BYTES } from "../../../common/limits.ts";
 import { suggestion } from "../../../common/text/nearest.ts";
-import type { StoredContext } from "./stored.ts";
+import { isStored, type StoredContext } from "./stored.ts";
 
 /** A controller with a user who is signed in there, by a session or a token. */
 export type Context = Readonly<StoredContext>;
@@ -41,7 +40,7 @@ export class ContextFile {
    * `AppError("invalid")` if it is damaged.
    */
   async load(): Promise<Contexts> {
-    const text = await this.#text();
+    const text = this.#text();
     if (text === undefined) return NONE;
     let value: unknown;
     try {
@@ -49,8 +48,6 @@ export class ContextFile {
     } catch {
       throw this.#damaged();
     }
-    // Loaded when needed: a command without contexts starts faster.
-    const { isStored } = await import("./stored.ts");
     if (!isStored(value)) throw this.#damaged();
     return { current: value.current, contexts: value.contexts };
   }
@@ -83,16 +80,17 @@ export class ContextFile {
     await this.#save({ current: current === name ? undefined : current, contexts: others });
   }
 
-  async #text(): Promise<string | undefined> {
+  /** Reads without waiting: loading `node:fs/promises` takes longer than reading this file. */
+  #text(): string | undefined {
     try {
-      const { mode, size } = await lstat(this.path);
+      const { mode, size } = lstatSync(this.path);
       if (this.#platform !== "win32" && (mode & 0o077) !== 0)
         throw new AppError(
           "denied",
           `Others may read ${this.path}, which has credentials. Run: chmod 600 ${this.path}`,
         );
       if (size > CLI_CONTEXTS_MAX_BYTES) throw this.#damaged();
-      return await readFile(this.path, "utf8");
+      return readFileSync(this.path, "utf8");
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       throw error;
@@ -101,6 +99,8 @@ export class ContextFile {
 
   /** Replaces the file as a whole. Its folder is made for the owner alone. */
   async #save(contexts: Contexts): Promise<void> {
+    const { randomBytes } = await import("node:crypto");
+    const { mkdir, open, rename, rm } = await import("node:fs/promises");
     await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
     const draft = `${this.path}.${randomBytes(6).toString("hex")}`;
     try {

@@ -1,5 +1,5 @@
 import { CLI_WATCH_SECONDS } from "../../../common/limits.ts";
-import { FORMATS } from "../formats/rendered.ts";
+import { FORMATS } from "../formats/names.ts";
 import type { Call } from "./call.ts";
 
 /** An argument of a command that has no name on the command line. */

@@ -1,4 +1,4 @@
-import { Argument, Command, Option } from "commander";
+import { Argument, Command, CommanderError, Option } from "commander";
 import { Call, type Words } from "./call.ts";
 import {
   COMMON_EXIT_CODES,
@@ -8,8 +8,6 @@ import {
   type FlagDeclaration,
 } from "./declaration.ts";
 import type { Shell } from "./shell.ts";
-import { watched } from "./watched.ts";
-import { placeOfCommand } from "./words.ts";
 
 /** Values of the options of every command. */
 export type CommonWords = Readonly<Partial<Record<(typeof COMMON_FLAGS)[number]["name"], string | true>>>;
@@ -17,10 +15,8 @@ export type CommonWords = Readonly<Partial<Record<(typeof COMMON_FLAGS)[number][
 export interface ProgramOptions {
   readonly version: string;
   readonly commands: readonly CommandDeclaration[];
-  /** The words behind `odp`. Commands that they do not name are added by name alone, which takes most of a start. */
-  readonly words: readonly string[];
   /** Makes what a command uses, once its common options are known. */
-  readonly shell: (common: CommonWords) => Shell;
+  readonly shell: (common: CommonWords) => Promise<Shell>;
   readonly setExitCode: (code: number) => void;
   /** Takes help, and errors of the command line. */
   readonly told: { readonly writeOut: (text: string) => void; readonly writeErr: (text: string) => void };
@@ -29,8 +25,19 @@ export interface ProgramOptions {
 const ABOUT = "Operations data platform, from the command line";
 const COMMON: readonly FlagDeclaration[] = COMMON_FLAGS;
 
+/** Parses the words behind `odp`, and runs their command. Returns false if the command line is wrong, which is told. */
+export async function runProgram(words: readonly string[], options: ProgramOptions): Promise<boolean> {
+  try {
+    await programOf(options).parseAsync(words, { from: "user" });
+    return true;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    return error.exitCode === 0;
+  }
+}
+
 /** The program of the declared commands. Options of every command may stand before and behind its name. */
-export function programOf(options: ProgramOptions): Command {
+function programOf(options: ProgramOptions): Command {
   const program = new Command("odp")
     .exitOverride()
     .configureOutput(options.told)
@@ -39,20 +46,9 @@ export function programOf(options: ProgramOptions): Command {
     .enablePositionalOptions();
   for (const flag of COMMON) program.addOption(optionOf(flag));
   program.showSuggestionAfterError().addHelpText("after", `\n${exitCodesText(COMMON_EXIT_CODES)}`);
-  const isNamed = namedBy(options);
-  for (const declaration of options.commands) {
-    const command = isNamed(declaration) ? commandOf(declaration, options) : new Command(declaration.name);
-    program.addCommand(command, { hidden: declaration.isHidden === true });
-  }
+  for (const declaration of options.commands)
+    program.addCommand(commandOf(declaration, options), { hidden: declaration.isHidden === true });
   return program;
-}
-
-/** True for commands that the words may run or describe. All of them if the words ask for the help of the program. */
-function namedBy({ commands, words }: ProgramOptions): (declaration: CommandDeclaration) => boolean {
-  const first = placeOfCommand(words, commands);
-  const isHelp = words.slice(0, first).some((word) => word === "--help" || word === "-h");
-  if (first === -1 || isHelp) return () => true;
-  return ({ name }) => name === words[first];
 }
 
 function commandOf(declaration: CommandDeclaration, options: ProgramOptions): Command {
@@ -76,9 +72,9 @@ function commandOf(declaration: CommandDeclaration, options: ProgramOptions): Co
   if ((declaration.commands ?? []).length > 0) command.enablePositionalOptions();
   return command.action(async () => {
     const words = wordsOf(command, declaration);
-    const call = new Call(words, options.shell(commonWords(command, own)));
+    const call = new Call(words, await options.shell(commonWords(command, own)));
     const isWatched = declaration.isReading === true && call.optional("watch") !== undefined;
-    const code = await (isWatched ? watched(call, run) : run(call));
+    const code = await (isWatched ? (await import("./watched.ts")).watched(call, run) : run(call));
     if (code !== undefined) options.setExitCode(code);
   });
 }

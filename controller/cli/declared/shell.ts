@@ -4,7 +4,7 @@ import type { TimeZone } from "../../../common/times/index.ts";
 import type { Access } from "../contexts/access.ts";
 import type { ContextFile } from "../contexts/file.ts";
 import type { View } from "../formats/columns.ts";
-import type { Format } from "../formats/rendered.ts";
+import type { Format } from "../formats/names.ts";
 
 /** A text that a command has written. */
 export interface Recorded {

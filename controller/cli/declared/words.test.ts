@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { CommandDeclaration } from "./declaration.ts";
-import { expandedWords, placeOfCommand } from "./words.ts";
+import { expandedWords, namedCommands, placeOfCommand } from "./words.ts";
 
 const run = () => Promise.resolve();
 const COMMANDS: readonly CommandDeclaration[] = [
@@ -32,5 +32,31 @@ test.each([
   ["-o host --help", -1],
   ["hst host", -1],
 ])("the command of %s is at %i", (words, place) => {
-  expect(placeOfCommand(words.split(" "), COMMANDS)).toBe(place);
+  expect(placeOfCommand(words.split(" "), ["exec", "host", "sync"])).toBe(place);
+});
+
+const TREE: readonly CommandDeclaration[] = [
+  { name: "host", summary: "", commands: [...(COMMANDS[1]?.commands ?? []), { name: "show", summary: "", run }] },
+  { name: "tokens", summary: "", run, commands: [{ name: "remove", summary: "", run }] },
+];
+
+function treeOf(commands: readonly CommandDeclaration[]): string {
+  return commands.map(({ name, commands: below }) => (below ? `${name}(${treeOf(below)})` : name)).join(" ");
+}
+
+test.each([
+  ["host show web-1", "host(show)"],
+  ["-o json host --utc list --help", "host(list)"],
+  ["host --help show", "host(list show)"],
+  ["host --help", "host(list() show())"],
+  ["-o json --help", "host() tokens()"],
+  ["-o", "host() tokens()"],
+  ["host", "host(list() show())"],
+  ["tokens remove", "tokens(remove)"],
+  ["tokens", "tokens(remove)"],
+  ["--help host", "host(list show) tokens(remove)"],
+  ["help host", "host(list show) tokens(remove)"],
+  ["hst", "host(list show) tokens(remove)"],
+])("%s needs %s", (words, tree) => {
+  expect(treeOf(namedCommands(words.split(" "), TREE))).toBe(tree);
 });

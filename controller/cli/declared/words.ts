@@ -26,13 +26,51 @@ export function expandedWords(words: readonly string[], commands: readonly Comma
 }
 
 /** Place of the word that names a command of the program; -1: there is none. Values of options before it are none. */
-export function placeOfCommand(words: readonly string[], commands: readonly CommandDeclaration[]): number {
+export function placeOfCommand(words: readonly string[], names: readonly string[]): number {
   let isValue = false;
   for (const [at, word] of words.entries()) {
-    if (!isValue && !word.startsWith("-")) return commands.some(({ name }) => name === word) ? at : -1;
+    if (!isValue && !word.startsWith("-")) return names.includes(word) ? at : -1;
     isValue = !isValue && takesValue(word, undefined);
   }
   return -1;
+}
+
+/**
+ * The commands that the words name, each with only the command below it that they name. All if they name none, or ask for
+ * help before it; without those below them if no word can name one. Parsing and help of a command need no others, and
+ * each one makes a start slower.
+ */
+export function namedCommands(
+  words: readonly string[],
+  commands: readonly CommandDeclaration[],
+): readonly CommandDeclaration[] {
+  const place = namedPlace(
+    words,
+    commands.map(({ name }) => name),
+  );
+  const named = commands.filter(({ name }) => name === words[place]);
+  if (named.length === 0) return isOperandIn(words) ? commands : commands.map((one) => ({ ...one, commands: [] }));
+  return named.map((one) => {
+    const { commands: below, run, flags = [] } = one;
+    const hasWords = run !== undefined || flags.length > 0;
+    return below === undefined || hasWords ? one : { ...one, commands: namedCommands(words.slice(place + 1), below) };
+  });
+}
+
+/** As `placeOfCommand`; -1 also if the words ask for help before the command. */
+export function namedPlace(words: readonly string[], names: readonly string[]): number {
+  const place = placeOfCommand(words, names);
+  return words.slice(0, Math.max(0, place)).some((word) => word === "--help" || word === "-h") ? -1 : place;
+}
+
+/** True if one of the words is neither an option nor its value. */
+function isOperandIn(words: readonly string[]): boolean {
+  let isValue = false;
+  for (const word of words) {
+    if (!isValue && !word.startsWith("-")) return true;
+    isValue = !isValue && takesValue(word, undefined);
+  }
+  return false;
 }
 
 function expandedWord(word: string, command: CommandDeclaration | undefined): readonly string[] {

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { timeZoneOf, UTC } from "../../../common/times/index.ts";
 import { column, type View } from "./columns.ts";
 import { paintFor, PLAIN } from "./paint.ts";
-import { rendered, type Format, type Rendering } from "./rendered.ts";
+import type { Format } from "./names.ts";
+import { rendered, type Rendering } from "./rendered.ts";
 import { distanceText } from "./times.ts";
 import { columnsOf } from "./width.ts";
 

@@ -1,15 +1,13 @@
 import { AppError } from "../../../common/errors.ts";
-import type { TimeZone } from "../../../common/times/index.ts";
 import { suggestion } from "../../../common/text/nearest.ts";
 import { column, isRow, rowsOf, viewOf, type Column, type Row, type View } from "./columns.ts";
 import { csvOf } from "./csv.ts";
+import type { Format } from "./names.ts";
 import type { Paint } from "./paint.ts";
 import { printable, printableJson, printableLines } from "./printable.ts";
 import { sheet, table } from "./table.ts";
+import type { Offsets } from "./times.ts";
 import { yamlOf } from "./yaml.ts";
-
-export const FORMATS = ["table", "wide", "json", "yaml", "csv", "name"] as const;
-export type Format = (typeof FORMATS)[number];
 
 export interface Rendering {
   readonly format: Format;
@@ -21,7 +19,7 @@ export interface Rendering {
   readonly isPart?: boolean;
   readonly paint: Paint;
   /** Zone of the times of tables; absent: UTC. */
-  readonly zone?: TimeZone;
+  readonly zone?: Offsets;
   /** Present time, by which tables on a terminal show near times. */
   readonly nowMs?: number;
 }

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { CLI_STREAM_FIRST_ROWS } from "../../../common/limits.ts";
 import { EnvelopeRows } from "./envelope.ts";
 import { PLAIN } from "./paint.ts";
-import { rendered, type Format, type Rendering } from "./rendered.ts";
+import type { Format } from "./names.ts";
+import { rendered, type Rendering } from "./rendered.ts";
 import { streamedText } from "./streamed.ts";
 
 const ROWS = Array.from({ length: CLI_STREAM_FIRST_ROWS + 700 }, (_, at) => ({

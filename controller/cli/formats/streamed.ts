@@ -1,7 +1,8 @@
 import { AppError } from "../../../common/errors.ts";
 import { CLI_STREAM_FIRST_ROWS } from "../../../common/limits.ts";
 import { rowsOf, viewOf, type Row } from "./columns.ts";
-import { rendered, requireKnown, type Format, type Rendering } from "./rendered.ts";
+import type { Format } from "./names.ts";
+import { rendered, requireKnown, type Rendering } from "./rendered.ts";
 
 const STREAMED: readonly Format[] = ["json", "yaml", "csv", "name"];
 

@@ -1,9 +1,9 @@
 import { CLI_CELL_MAX_COLUMNS, CLI_CELL_MIN_COLUMNS, CLI_WIDE_CELL_MAX_COLUMNS } from "../../../common/limits.ts";
 import type { Column, Row } from "./columns.ts";
-import { UTC, type TimeZone } from "../../../common/times/index.ts";
+import { UTC } from "../../../common/times/index.ts";
 import { printable } from "./printable.ts";
 import type { Paint } from "./paint.ts";
-import { distanceText, timeText } from "./times.ts";
+import { distanceText, timeText, type Offsets } from "./times.ts";
 import { columnsOf, cutTo, padTo } from "./width.ts";
 
 export interface TableOptions {
@@ -14,7 +14,7 @@ export interface TableOptions {
   readonly isWide: boolean;
   readonly paint: Paint;
   /** Zone of the shown times; absent: UTC. */
-  readonly zone?: TimeZone | undefined;
+  readonly zone?: Offsets | undefined;
   /** Present time, for times that are shown by their distance; absent: these are shown by date and time. */
   readonly nowMs?: number | undefined;
 }

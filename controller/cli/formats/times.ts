@@ -14,8 +14,11 @@ const UNITS = [
 /** A date says more than a longer time. */
 const NEAR_MS = 100 * DAY_MS;
 
+/** The offsets of a time zone. */
+export type Offsets = Pick<TimeZone, "offsetMs">;
+
 /** Date and time of a zone with its offset, as RFC 3339 writes them, without milliseconds that are 0. */
-export function timeText(timeMs: number, zone: TimeZone): string {
+export function timeText(timeMs: number, zone: Offsets): string {
   if (!(timeMs >= FIRST_MS + DAY_MS && timeMs <= LAST_MS - DAY_MS)) return String(timeMs);
   const offsetMs = zone.offsetMs(timeMs);
   // Offsets of the 19th century have seconds, which RFC 3339 cannot write.
@@ -26,7 +29,7 @@ export function timeText(timeMs: number, zone: TimeZone): string {
 }
 
 /** `3 min ago`, `in 2 h`; the date and time if it is further away than `NEAR_MS`. */
-export function distanceText(timeMs: number, zone: TimeZone, nowMs: number): string {
+export function distanceText(timeMs: number, zone: Offsets, nowMs: number): string {
   const distanceMs = Math.abs(nowMs - timeMs);
   if (!(distanceMs < NEAR_MS)) return timeText(timeMs, zone);
   const unit = UNITS.find(([lengthMs]) => distanceMs >= lengthMs);

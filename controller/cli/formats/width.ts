@@ -5,13 +5,19 @@ const ASCII = /^[\x20-\x7e]*$/;
 /** Signs that are drawn over others. */
 const NO_COLUMN = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+let segmenter: Intl.Segmenter | undefined;
+
+/** The segmenter is made at its first use, which takes longer than the rest of a table of ASCII. */
+function graphemesOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  return segmenter.segment(text);
+}
 
 /** Columns of a terminal that a text without control characters takes. */
 export function columnsOf(text: string): number {
   if (ASCII.test(text)) return text.length;
   let columns = 0;
-  for (const { segment } of graphemes.segment(text)) columns += columnsOfOne(segment);
+  for (const { segment } of graphemesOf(text)) columns += columnsOfOne(segment);
   return columns;
 }
 
@@ -21,7 +27,7 @@ export function cutTo(text: string, max: number): string {
   const beginning = text.length > max * 16 ? text.slice(0, max * 16) : text;
   if (beginning === text && columnsOf(text) <= max) return text;
   let [shown, columns] = ["", 0];
-  for (const { segment } of graphemes.segment(beginning)) {
+  for (const { segment } of graphemesOf(beginning)) {
     const more = columnsOfOne(segment);
     if (columns + more > max - 1) break;
     shown += segment;

@@ -6,7 +6,7 @@ import { AppError } from "../../../common/errors.ts";
 import { FILE_SYNC_STATE_MAX_BYTES } from "../../../common/limits.ts";
 import { OWN_PREFIX } from "./excluded.ts";
 import type { Base, BaseFile } from "./plan.ts";
-import type { StoredState } from "./stored.ts";
+import { isStored, type StoredState } from "./stored.ts";
 
 /** The common entries before the first sync: none. */
 export const NO_BASE: Base = {
@@ -116,15 +116,13 @@ export class SyncState {
     }
   }
 
-  async #parsed(text: string): Promise<Base> {
+  #parsed(text: string): Base {
     let value: unknown;
     try {
       value = JSON.parse(text);
     } catch {
       throw this.#damaged();
     }
-    // Loaded when needed: other commands start faster.
-    const { isStored } = await import("./stored.ts");
     if (!isStored(value) || value.target !== this.#target) throw this.#damaged();
     return {
       files: new Map(value.files.map(({ path, ...file }) => [path, file])),

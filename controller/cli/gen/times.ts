@@ -20,6 +20,7 @@ export const TIMES: Readonly<Partial<Record<keyof Operations, readonly string[]>
   postJob: ["changed", "created"],
   patchJobByPath: ["changed", "created"],
   postJobMerge: ["changed", "created"],
+  getJobRunByRunid: ["ended", "started"],
   postLicenseImport: ["expire"],
   getLicenseInfoByName: ["expire"],
   postMonitoringDeploy: ["endedMs", "startedMs"],

@@ -5,13 +5,15 @@ import type { Shell } from "../declared/shell.ts";
 import { UsageError } from "../declared/usage.ts";
 import { printable } from "../formats/printable.ts";
 import { completionOf } from "./completion.ts";
-import { NAMES } from "./names.ts";
 import { SHELL_SCRIPTS } from "./scripts.ts";
 
 const SHELLS = Object.keys(SHELL_SCRIPTS);
 
-/** `odp completion`, and the command that its scripts call. `commands` are all of the program. */
-export function completionCommands(commands: () => readonly CommandDeclaration[]): readonly CommandDeclaration[] {
+/** Declarations of the commands that the words behind `odp` may name. */
+type CommandsFor = (words: readonly string[]) => Promise<readonly CommandDeclaration[]>;
+
+/** `odp completion`, and the command that its scripts call. */
+export function completionCommands(commandsFor: CommandsFor): readonly CommandDeclaration[] {
   return [
     {
       name: "completion",
@@ -30,14 +32,15 @@ export function completionCommands(commands: () => readonly CommandDeclaration[]
       isHidden: true,
       arguments: [{ name: "words", summary: "words behind odp", isOptional: true, isRepeated: true }],
       passesThrough: true,
-      run: (call) => complete(call, commands()),
+      run: (call) => complete(call, commandsFor),
     },
   ];
 }
 
-async function complete(call: Call, commands: readonly CommandDeclaration[]): Promise<void> {
+async function complete(call: Call, commandsFor: CommandsFor): Promise<void> {
   const { shell } = call;
   const words = call.list("words");
+  const commands = await commandsFor(words.slice(0, -1));
   const { words: found, kind } = completionOf(
     commands.filter(({ isHidden }) => isHidden !== true),
     words,
@@ -56,6 +59,7 @@ async function namesOf(kind: Completed, shell: Shell): Promise<readonly string[]
   if (kind === "files" || kind === "folders") return [`:${kind}`];
   try {
     if (kind === "contexts") return Object.keys((await shell.contexts.load()).contexts);
+    const { NAMES } = await import("./names.ts");
     return (await NAMES[kind](await shell.client(CLI_COMPLETION_MS))).map(printable);
   } catch {
     // A completion never disturbs the line that is typed.

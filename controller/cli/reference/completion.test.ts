@@ -4,9 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { COMMANDS } from "../commands/all.ts";
+import { allCommands } from "../commands/all.ts";
 import { TestCommandLine } from "../../../test/helpers/programs/command-line.ts";
 import { completionOf } from "./completion.ts";
+
+const COMMANDS = await allCommands();
 
 function words(line: string): readonly string[] {
   return completionOf(COMMANDS, line.split(" ")).words.map(({ word }) => word);

@@ -1,11 +1,13 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import packageJson from "../../../package.json" with { type: "json" };
-import { COMMANDS } from "../commands/all.ts";
+import { allCommands } from "../commands/all.ts";
 import { COMMON_FLAGS, type CommandDeclaration } from "../declared/declaration.ts";
 import { described } from "./described.ts";
 import { manualPage } from "./manual.ts";
 import { referencePage } from "./page.ts";
+
+const COMMANDS = await allCommands();
 
 test("the page and the manual of the repository are made of the commands of this version", () => {
   expect(readFileSync("deploy/docs/command-reference.md", "utf8"), "run npm run gen").toBe(referencePage(COMMANDS));

@@ -1,40 +1,41 @@
 import { expect, test } from "vitest";
+import { OdpError } from "../../../common/client/index.ts";
 import { CONDITIONS, type Look } from "./conditions.ts";
 
-type Rows = readonly Readonly<Record<string, unknown>>[];
+type Counts = Readonly<Record<string, number>>;
 
-const PLAIN = { fullname: "x@y", class: "/x/jobs/jobdef", begin: "", end: "", queue: "", groupmode: "" };
-
-/** Looks at a run with these rows, of the job. */
-function runLook(rows: Rows, job: object = PLAIN, state = "ok"): Promise<Look> | undefined {
-  const call = (id: string) =>
-    Promise.resolve(
-      id === "getJob" ? [{ ...PLAIN, fullname: "a@b" }, job] : rows.map((row) => ({ name: "x@y", ...row })),
-    );
-  const asking = { client: { call } as never, signal: new AbortController().signal, hosts: [] };
-  return CONDITIONS["run"]?.[state]?.("r", asking);
+interface Run {
+  readonly state: string;
+  readonly hosts?: Counts;
+  readonly scripts?: Counts;
 }
 
-test("a plain run is over with its hosts", async () => {
-  expect(await runLook([{ host: "a", status: "running" }])).toMatchObject({ isReached: false });
-  expect(await runLook([{ host: "a", status: "ok" }])).toMatchObject({ isReached: true, isProvisional: false });
-  expect(await runLook([{ host: "a", status: "failed" }])).toMatchObject({ isReached: false, isLost: true });
-  expect(await runLook([])).toMatchObject({ isReached: false, text: "there is no run r" });
-});
+/** Looks at a run in this state; `undefined`: there is none. */
+function runLook(run: Run | undefined, wanted = "ok"): Promise<Look> | undefined {
+  const call = () =>
+    run === undefined
+      ? Promise.reject(new OdpError("not_found", "none"))
+      : Promise.resolve({ hosts: {}, scripts: {}, ...run });
+  const asking = { client: { call } as never, signal: new AbortController().signal, hosts: [] };
+  return CONDITIONS["run"]?.[wanted]?.("r", asking);
+}
 
-test("a run that may begin on further hosts is over for now only, and not before its first host", async () => {
-  const scripted = { ...PLAIN, begin: "x" };
-  expect(await runLook([{ host: "-begin", status: "ok" }], scripted)).toMatchObject({ isReached: false });
-  expect(await runLook([{ host: "-begin", status: "failed" }], scripted)).toMatchObject({ isLost: true });
-  const rows = [{ host: "a", status: "ok" }];
-  for (const job of [
-    scripted,
-    { ...PLAIN, queue: "q" },
-    { ...PLAIN, groupmode: "one" },
-    { ...PLAIN, fullname: "gone@y" },
-  ])
-    expect(await runLook(rows, job)).toMatchObject({ isReached: true, isProvisional: true });
-  expect(await runLook([{ host: "a", status: "ok", due: 1 }])).toMatchObject({ isProvisional: true });
+test("a run has ended when the controller says so of the whole run, and well if all its hosts and scripts did", async () => {
+  const going = { isReached: false, text: "r goes on: 1 host waiting, 2 hosts ok, 1 script running" };
+  const run = { state: "running", hosts: { waiting: 1, ok: 2 }, scripts: { running: 1 } };
+  expect([await runLook(run), await runLook(run, "ended")]).toEqual([going, going]);
+  expect(await runLook({ state: "waiting" })).toEqual({ isReached: false, text: "r waits: no host" });
+  expect(await runLook(undefined)).toEqual({ isReached: false, text: "there is no run r" });
+  expect(await runLook({ state: "ended", hosts: { ok: 2 }, scripts: { ok: 1 } })).toMatchObject({ isReached: true });
+  const failures: readonly Omit<Run, "state">[] = [
+    { hosts: { ok: 1, failed: 1 } },
+    { hosts: { ok: 1 }, scripts: { failed: 1 } },
+    {},
+  ];
+  for (const failed of failures) {
+    expect(await runLook({ state: "ended", ...failed })).toMatchObject({ isReached: false, isLost: true });
+    expect(await runLook({ state: "ended", ...failed }, "ended")).toMatchObject({ isReached: true, isLost: false });
+  }
 });
 
 interface Deployed {

@@ -1,16 +1,12 @@
 import { isOdpError, type OdpClient } from "../../../common/client/index.ts";
-import { AppError } from "../../../common/errors.ts";
-import { CLI_RUN_HOSTS_MAX, CLI_RUNS_MAX } from "../../../common/limits.ts";
+import { CLI_RUNS_MAX } from "../../../common/limits.ts";
 import { counted } from "../../../common/text/counted.ts";
-import { mayBeginFurther } from "../run-ends.ts";
 
 /** State of a thing at one look. */
 export interface Look {
   readonly isReached: boolean;
   /** True if the state can no longer be reached. */
   readonly isLost?: boolean;
-  /** True if more may follow, so the look counts once others have shown the same. */
-  readonly isProvisional?: boolean;
   /** Reason why it is not reached, for people. */
   readonly text: string;
 }
@@ -63,31 +59,23 @@ async function policyLook(name: string, { client, signal }: Asking): Promise<Loo
   return { isReached: others.length === 0, text: `${name} does not run on ${few(others)}` };
 }
 
-/**
- * A run ends on each host by itself; a host that is not recorded yet has not ended. A run that may begin on further
- * hosts later, as one with scripts does, is over if no further host comes within some looks.
- */
-async function runLook(runId: string, isOkWanted: boolean, asking: Asking): Promise<Look> {
-  // The jobs of the platform are in every tenant.
-  const jobs = await asking.client.call("getJob", {}, { signal: asking.signal });
-  const [some] = jobs;
-  if (some === undefined) throw new AppError("denied", "You see no job, so you see no runs.");
-  const path = some.class.replace(/[^/]+$/, "jobrun");
-  const mql = `select host, status, name, due from ${path} where runid = ? limit ${CLI_RUN_HOSTS_MAX}`;
-  const rows = await selected(asking, mql, [runId]);
-  const [first] = rows;
-  if (first === undefined) return { isReached: false, text: `there is no run ${runId}` };
-  const running = rows.filter(({ state }) => state === "running");
-  if (running.length > 0)
-    return { isReached: false, text: `${runId} goes on on ${few(running.map(({ host }) => host))}` };
-  const job = jobs.find(({ fullname }) => fullname === first.job);
-  if (rows.every(({ host, state }) => host === BEGIN_SCRIPT && state === "ok"))
-    return { isReached: false, text: `${runId} has begun on no host yet` };
-  return { ...ended(rows, isOkWanted), isProvisional: mayBeginFurther(job, first.isScheduled) };
+/** A run ends as a whole: no host and no script of it follows. It ended well if all that began did, and something did. */
+async function runLook(runId: string, isOkWanted: boolean, { client, signal }: Asking): Promise<Look> {
+  const found = await unlessMissing(client.call("getJobRunByRunid", { path: { runid: runId } }, { signal }));
+  if (found === undefined) return { isReached: false, text: `there is no run ${runId}` };
+  const { state, hosts, scripts } = found;
+  const told = [...countsOf(hosts, "host"), ...countsOf(scripts, "script")].join(", ") || "no host";
+  if (state !== "ended")
+    return { isReached: false, text: `${runId} ${state === "waiting" ? "waits" : "goes on"}: ${told}` };
+  const states = [...Object.keys(hosts), ...Object.keys(scripts)];
+  const isOk = states.length > 0 && states.every((one) => one === "ok");
+  return { isReached: isOk || !isOkWanted, isLost: isOkWanted && !isOk, text: `${runId} has ended: ${told}` };
 }
 
-/** The name in place of a host of the script that runs before the first one. */
-const BEGIN_SCRIPT = "-begin";
+/** `2 hosts ok` for each state. */
+function countsOf(counts: Readonly<Record<string, number>>, one: string): readonly string[] {
+  return Object.entries(counts).map(([state, count]) => `${counted(count, one)} ${state}`);
+}
 
 /** The newest deployment of the depot on each host. One that was undone since is none. */
 async function deploymentLook(text: string, isOkWanted: boolean, asking: Asking): Promise<Look> {
@@ -139,8 +127,6 @@ interface Ended {
   readonly state: string;
   readonly version: string;
   readonly action: string;
-  readonly job: string;
-  readonly isScheduled: boolean;
 }
 
 function ended(rows: readonly Ended[], isOkWanted: boolean): Look {
@@ -156,11 +142,9 @@ async function selected({ client, signal }: Asking, mql: string, values: readonl
   const rows = await client.call("postMxobjectMql", { body }, { signal, isRepeatable: true });
   return rows.map((row) => ({
     host: String(row["host"]),
-    state: String(row["state"] ?? row["status"]),
+    state: String(row["state"]),
     version: String(row["version"] ?? ""),
     action: String(row["action"] ?? ""),
-    job: String(row["name"] ?? ""),
-    isScheduled: typeof row["due"] === "number",
   }));
 }
 

@@ -56,15 +56,6 @@ test("looks until the state is reached, less often while nothing changes", async
   expect(await waiting(looks)).toMatchObject({ end: "reached", pausesMs: [1_000, 2_000, 4_000, 8_000, 1_000] });
 });
 
-test("a provisional end counts once further looks have shown the same", async () => {
-  const over: Look = { isReached: true, isProvisional: true, text: "1 host" };
-  const more: Look = { ...over, text: "2 hosts" };
-  const pausesMs = [1_000, 1_000, 1_000, 1_000, 1_000, 1_000];
-  expect(await waiting([over, over, more])).toMatchObject({ end: "reached", text: "2 hosts", pausesMs });
-  const lost: Look = { isReached: false, isLost: true, isProvisional: true, text: "a: failed" };
-  expect(await waiting([lost, lost, { ...over, isProvisional: false }])).toMatchObject({ end: "reached" });
-});
-
 test("ends when the time is over, and tells the last state", async () => {
   expect(await waiting([NOT_YET])).toMatchObject({ end: "timeout", text: "web-1 is offline", nowMs: 60_000 });
 });

@@ -1,5 +1,5 @@
 import { errorText } from "../../../common/errors.ts";
-import { CLI_RUN_POLLS_SETTLED, CLI_WAIT_LOOK_MAX_MS, CLI_WAIT_LOOK_MS } from "../../../common/limits.ts";
+import { CLI_WAIT_LOOK_MAX_MS, CLI_WAIT_LOOK_MS } from "../../../common/limits.ts";
 import { wait, type Clock } from "../../../common/time.ts";
 import { isPassing } from "../failure.ts";
 import type { Look } from "./conditions.ts";
@@ -22,25 +22,21 @@ export interface Waited {
 
 /**
  * Looks until a state is reached, with pauses that grow from `CLI_WAIT_LOOK_MS` to `CLI_WAIT_LOOK_MAX_MS` and begin anew
- * at each change. A provisional end counts once `CLI_RUN_POLLS_SETTLED` further looks show the same. A controller that is
- * not reached is told once, and asked again.
+ * at each change. A controller that is not reached is told once, and asked again.
  */
 export async function waitFor({ look, timeoutMs, clock, signal, note }: WaitOptions): Promise<Waited> {
   const over = new AbortController();
   const end = (): void => over.abort();
   const cancel = clock.after(timeoutMs, end);
   signal.addEventListener("abort", end, { once: true });
-  let [text, told, pauseMs, same] = ["nothing was seen", "", CLI_WAIT_LOOK_MS, 0];
+  let [text, told, pauseMs] = ["nothing was seen", "", CLI_WAIT_LOOK_MS];
   try {
     while (!over.signal.aborted && !signal.aborted) {
       try {
         const seen = await look(over.signal);
-        same = seen.text === text ? same + 1 : 0;
-        const counts = seen.isProvisional !== true || same >= CLI_RUN_POLLS_SETTLED;
-        if (seen.isReached && counts) return { end: "reached", text: seen.text };
-        if (seen.isLost === true && counts) return { end: "lost", text: seen.text };
-        pauseMs =
-          seen.text === text && !isNearEnd(seen) ? Math.min(CLI_WAIT_LOOK_MAX_MS, pauseMs * 2) : CLI_WAIT_LOOK_MS;
+        if (seen.isReached) return { end: "reached", text: seen.text };
+        if (seen.isLost === true) return { end: "lost", text: seen.text };
+        pauseMs = seen.text === text ? Math.min(CLI_WAIT_LOOK_MAX_MS, pauseMs * 2) : CLI_WAIT_LOOK_MS;
         text = seen.text;
       } catch (error) {
         if (over.signal.aborted) break;
@@ -56,10 +52,6 @@ export async function waitFor({ look, timeoutMs, clock, signal, note }: WaitOpti
     cancel();
     signal.removeEventListener("abort", end);
   }
-}
-
-function isNearEnd({ isReached, isLost, isProvisional }: Look): boolean {
-  return isProvisional === true && (isReached || isLost === true);
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };

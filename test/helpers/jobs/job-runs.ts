@@ -16,6 +16,7 @@ import {
   RunCancelling,
   RunRetention,
   RunRetrying,
+  RunStates,
 } from "../../../controller/areas/jobs/index.ts";
 import type { ServerScripts } from "../../../controller/areas/jobs/runs/scripts.ts";
 import type { Principal } from "../../../controller/areas/permissions/index.ts";
@@ -121,6 +122,7 @@ function controllerOf({ engine, runtime, objects, jobs, query }: Shared, own: st
     retention,
     retrying: new RunRetrying({ runs, query }),
     cancelling: new RunCancelling({ runs, jobs, query }),
+    states: new RunStates({ stores, jobs, query }),
   });
 }
 

@@ -15,6 +15,7 @@ import {
   OutputFollowing,
   RunCancelling,
   RunRetrying,
+  RunStates,
 } from "../../../controller/areas/jobs/index.ts";
 import type { Notification } from "../../../controller/areas/notifications/index.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
@@ -116,7 +117,8 @@ export async function openMonitoring() {
   const following = new OutputFollowing({ stores: engine, objects, clock: runtime.clock, appends: runs.appends });
   const retrying = new RunRetrying({ runs, query });
   const cancelling = new RunCancelling({ runs, jobs, query });
-  const ofJobs = jobRoutes({ jobs, runs, following, retrying, cancelling, audit: UNAUDITED });
+  const states = new RunStates({ stores: engine, jobs, query });
+  const ofJobs = jobRoutes({ jobs, runs, following, retrying, cancelling, states, audit: UNAUDITED });
   const endpoints = [...depotRoutes(depots, services.deployments), ...policyRoutes(policies), ...ofJobs];
   const http = await openTestHttp({ endpoints, sockets: jobSockets({ following }) });
   return {

@@ -225,6 +225,7 @@ export const EXAMPLE_REQUESTS = {
     query: { from: 0 },
   },
   postJobRetryByRunid: { path: { runid: "01ARZ3NDEKTSV4RRFFQ69G5FAV" } },
+  getJobRunByRunid: { path: { runid: "01ARZ3NDEKTSV4RRFFQ69G5FAV" } },
   getJobSync: {},
   postKeyReload: {},
   getKeyStatus: {},

@@ -3,7 +3,15 @@ import { entriesUnder } from "../../../store/kv/entries.ts";
 import { decodeStored } from "../../../store/format.ts";
 import { Journal, type JournalDependencies, type Versioned, type OpenWork } from "../../../store/journal/index.ts";
 import type { KvStore } from "../../../store/kv.ts";
-import { hasOpenHosts, isOpen, type RunEnd, type RunOrder } from "./open-runs.ts";
+import {
+  hasOpenHosts,
+  isOpen,
+  OPEN_RUNS,
+  type HostOrder,
+  type OpenRun,
+  type RunEnd,
+  type RunOrder,
+} from "./open-runs.ts";
 import type { RunName } from "../output/outputs.ts";
 import { roomOf } from "./plan.ts";
 import { stageOf, type RunScripts, type Stage } from "../definitions/stages.ts";
@@ -53,6 +61,40 @@ export function executionKey(runId: string): string {
 export async function hasOpen(stores: Stores, tenant: string, runId: string): Promise<boolean> {
   const { kv } = await stores.tenant(tenant);
   return (await kv.get(EXECUTIONS + runId)) !== undefined || hasOpenHosts(stores, tenant, runId);
+}
+
+/** An execution that has not completely ended. */
+export interface Unfinished {
+  /** The user who requested the run. */
+  readonly user: string;
+  /** `<name>@<dir>` */
+  readonly job: string;
+  /** Absent: it waits for its turn in a queue, or for room. */
+  readonly startedMs?: number;
+  /** Number of hosts that it has not reached. */
+  readonly waiting: number;
+}
+
+/**
+ * The execution as its entries tell; `undefined`: it has completely ended, or never existed. An entry of the execution
+ * itself is removed after those of all its hosts, so it is read first.
+ */
+export async function unfinished(stores: Stores, tenant: string, runId: string): Promise<Unfinished | undefined> {
+  const { kv } = await stores.tenant(tenant);
+  const entry = await kv.get(EXECUTIONS + runId);
+  if (entry !== undefined) {
+    const { order, opened, startedMs, isGivenUp } = decodeStored<OpenExecution>(entry.value);
+    const waiting = isGivenUp ? 0 : order.hosts.length - opened;
+    return { ...ownerOf(order), waiting, ...(startedMs !== undefined && { startedMs }) };
+  }
+  const [first] = (await kv.list(`${OPEN_RUNS}${runId}/`, { limit: 1 })).entries;
+  if (first === undefined) return undefined;
+  const { order, startedMs } = decodeStored<OpenRun>(first.value);
+  return { ...ownerOf(order), waiting: 0, startedMs };
+}
+
+function ownerOf({ name, principal }: HostOrder): Pick<Unfinished, "user" | "job"> {
+  return { user: principal.user, job: name };
 }
 
 /**

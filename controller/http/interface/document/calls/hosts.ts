@@ -78,6 +78,7 @@ export const HOST_CALLS: ExampleCalls = {
   "POST /job/batch": { jobs: [{ name: JOB, timeout: 60 }] },
   "GET /job/output/:runid/:host": { runid: RUN, host: HOST, from: 0 },
   "POST /job/cancel/:runid": { runid: RUN },
+  "GET /job/run/:runid": { runid: RUN },
   "POST /job/retry/:runid": { runid: RUN },
   "POST /job/context/:sid": STEP,
   "PUT /job/context/:sid": STEP,
