@@ -3,6 +3,7 @@ import { build, type BuildOptions } from "esbuild";
 import { buildInto } from "./builds.ts";
 import { writeCommandLine } from "./cli/bundle.ts";
 import { writeSite } from "./manual/files.ts";
+import { spreadFirst } from "./spread.ts";
 
 /**
  * One bundle per program in `dist/`. The controller keeps its packages outside (some carry binaries), its engines and
@@ -28,20 +29,17 @@ const REQUIRE =
  * its driver.
  */
 const SPLIT: BuildOptions = { splitting: true, chunkNames: "controller-[name]-[hash]" };
+/** Not for the minified agent: minifying removes `...null`. */
+const CONTROLLER: BuildOptions = { ...COMMON, packages: "external", plugins: [spreadFirst] };
 
 const name = `${new Date().toISOString().replaceAll(/[^0-9]/g, "")}-${process.pid}`;
 
 await buildInto("dist", name, async (outdir) => {
   await Promise.all([
-    build({ ...COMMON, entryPoints: { controller: "controller/main.ts" }, outdir, packages: "external", ...SPLIT }),
+    build({ ...CONTROLLER, entryPoints: { controller: "controller/main.ts" }, outdir, ...SPLIT }),
     build({ ...COMMON, entryPoints: { "controller-spawner": "controller/spawner.ts" }, outdir }),
-    build({ ...COMMON, entryPoints: { "controller-worker": "controller/worker.ts" }, outdir, packages: "external" }),
-    build({
-      ...COMMON,
-      entryPoints: { "controller-script-worker": "controller/script-worker.ts" },
-      outdir,
-      packages: "external",
-    }),
+    build({ ...CONTROLLER, entryPoints: { "controller-worker": "controller/worker.ts" }, outdir }),
+    build({ ...CONTROLLER, entryPoints: { "controller-script-worker": "controller/script-worker.ts" }, outdir }),
     writeCommandLine(outdir),
     build({
       ...COMMON,

@@ -38,7 +38,7 @@ test("entries of one commit follow one another, and are reported in their order 
   const [one, two] = [given(), given()];
   expect([asked(one), asked(two)]).toEqual(["run-1 1", "run-1 2"]);
   two.ended();
-  expect({ stored: [...stored], isDurable: two.isDurable }).toEqual({ stored: [], isDurable: true });
+  expect({ stored: [...stored], isDurable: two.isDurable() }).toEqual({ stored: [], isDurable: true });
   one.ended();
   expect(stored).toEqual(["run-1 1", "run-1 2"]);
 });
@@ -50,7 +50,7 @@ test("no entry is chained to one of an earlier commit whose outcome is not known
   await turn();
   expect(asked(two)).toBeUndefined();
   two.ended();
-  expect(two.isDurable).toBe(false);
+  expect(two.isDurable()).toBe(false);
   one.ended();
   expect(asked(three)).toBe("run-1 2");
 });
@@ -61,12 +61,12 @@ test("after a commit that failed, a new run begins", async () => {
   asked(one);
   one.ended(new Error("no disk"));
   await turn();
-  expect(one.isDurable).toBe(false);
+  expect(one.isDurable()).toBe(false);
   expect(asked(two)).toBe("run-2 1");
   two.ended();
   // A write that was repeated without its entry ends well, and the entry is still not known to be stored.
   one.ended();
-  expect(one.isDurable).toBe(false);
+  expect(one.isDurable()).toBe(false);
   expect(stored).toEqual(["run-2 1"]);
 });
 
@@ -104,10 +104,10 @@ test("an attempt that failed is repeated with the entry, in a new run", () => {
   asked(one);
   one.failed();
   one.failed();
-  expect(one.isDurable).toBe(false);
+  expect(one.isDurable()).toBe(false);
   expect(asked(one)).toBe("run-2 1");
   one.ended();
-  expect({ stored, isDurable: one.isDurable }).toEqual({ stored: ["run-2 1"], isDurable: true });
+  expect({ stored, isDurable: one.isDurable() }).toEqual({ stored: ["run-2 1"], isDurable: true });
 });
 
 test("an entry is not given while it may not be, nor twice, nor if it cannot be stored", () => {
@@ -130,7 +130,7 @@ test("an entry is not given after the end of its change, so no later entry waits
   const late = given();
   late.ended(new Error("The disk did not answer in time."));
   expect(asked(late)).toBeUndefined();
-  expect(late.isDurable).toBe(false);
+  expect(late.isDurable()).toBe(false);
   await chain.alone([entry()], () => Promise.resolve());
   expect(stored).toEqual(["run-1 1"]);
 });

@@ -52,9 +52,7 @@ export class CommitChain {
     let isOver = false;
     return {
       class: path,
-      get isDurable() {
-        return open?.isDurable === true;
-      },
+      isDurable: () => open?.isDurable === true,
       records: (encode) => {
         // A commit may run after the caller's deadline. Its outcome would not be reported.
         const isGiven = isOver || (open !== undefined && open.isDurable !== false);

@@ -179,7 +179,7 @@ export class TrailWriter {
     if (trail.appendInCommit === undefined) return false;
     const inCommit = this.#chain.inCommit(entries, { class: AUDIT_CLASS_PATH, isAllowed: () => true });
     await trail.appendInCommit(this.#tenant, inCommit).catch(() => undefined);
-    return inCommit.isDurable;
+    return inCommit.isDurable();
   }
 
   #stored(records: readonly AuditRecord[]): void {

@@ -36,7 +36,7 @@ export function systemEntry(tenant: string, action: string): AuditEntry {
 /** An entry for the commit of the change that it is about. Give it to the write of that change. */
 export interface EntryInCommit extends InCommit {
   /** True if the change and the entry are durable. False after a write: `record` has to write the entry. */
-  readonly isDurable: boolean;
+  isDurable(): boolean;
 }
 
 export interface AuditInCommits {

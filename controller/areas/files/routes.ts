@@ -57,7 +57,7 @@ function rootRoute(services: Services): Endpoint {
     revised: true,
     bare: FILE_BYTES,
     statuses: CONTENT_STATUSES,
-    handler: (call) => read(services, { ...call, input: { ...call.input, "*": "/" } }),
+    handler: ({ principal, input, signal }) => read(services, { principal, signal, input: { ...input, "*": "/" } }),
   });
 }
 
@@ -135,7 +135,7 @@ const SUMMARIES = {
 
 async function read(
   { files, search }: Services,
-  { principal, input, signal }: Call<Static<typeof FileRead>>,
+  { principal, input, signal }: Pick<Call<Static<typeof FileRead>>, "principal" | "input" | "signal">,
 ): Promise<Answer<Static<typeof FileAnswer>>> {
   const name = fileName(input);
   requirePage(input);

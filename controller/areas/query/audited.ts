@@ -38,7 +38,7 @@ export async function audited<T>(
     await entryWritten(principal, record(change, error));
     throw error;
   }
-  if (inCommit?.isDurable !== true) await entryWritten(principal, record(change, undefined));
+  if (inCommit?.isDurable() !== true) await entryWritten(principal, record(change, undefined));
   return result;
 }
 

@@ -2,10 +2,11 @@ import type { FastifyRequest } from "fastify";
 import { type AppError, isAppError } from "../../../common/errors.ts";
 import type { Bound } from "../../../common/json-decoder.ts";
 import { HTTP_BODY_MAX_BYTES, HTTP_RECEIVE_DEADLINE_MS } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
 import { allows, requireMayChange, requirePermission, type Principal } from "../../areas/permissions/index.ts";
 import type { Runtime } from "../../runtime.ts";
 import { networkOf } from "../../settings/network.ts";
-import { ThreadSlices } from "../../turns/slices.ts";
+import { type SliceContext, ThreadSlices } from "../../turns/slices.ts";
 import { NO_BODY, type Body } from "../body/body.ts";
 import { CallBody, hasBody } from "../body/call-body.ts";
 import type { Fields } from "../body/fields.ts";
@@ -107,14 +108,7 @@ export class CallCaller {
   /** Slices of work that count for `charged`. */
   get slices(): ThreadSlices {
     if (this.#slices?.tenant !== this.charged) {
-      const lifetime = this.#lifetime;
-      const context = { tenant: this.charged, clock: this.#with.runtime.clock };
-      this.#slices = new ThreadSlices({
-        ...context,
-        get signal() {
-          return lifetime.signal;
-        },
-      });
+      this.#slices = new ThreadSlices(new CallContext(this.charged, this.#with.runtime.clock, this.#lifetime));
     }
     return this.#slices;
   }
@@ -280,6 +274,24 @@ export class CallCaller {
     this.#request.exchange.tenant = tenant;
     this.#request.exchange.user = user;
     this.#memory.ownedBy(identity.principal);
+  }
+}
+
+/** A class, because V8 keeps what accessors of an object literal refer to until a collection of the whole heap. */
+class CallContext implements SliceContext {
+  readonly tenant: string;
+  readonly clock: Clock;
+  readonly #lifetime: CallLifetime;
+
+  constructor(tenant: string, clock: Clock, lifetime: CallLifetime) {
+    this.tenant = tenant;
+    this.clock = clock;
+    this.#lifetime = lifetime;
+  }
+
+  /** Made when it is asked for, because most calls end before that. */
+  get signal(): AbortSignal {
+    return this.#lifetime.signal;
   }
 }
 

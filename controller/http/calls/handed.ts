@@ -1,5 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { ticketCookie } from "../answer/answer.ts";
+import type { Expected } from "../../../common/revisions.ts";
+import type { Principal } from "../../areas/permissions/index.ts";
 import type { Body } from "../body/body.ts";
 import { maySignIn } from "../connections/origin.ts";
 import type { Call, Client } from "../interface/endpoint.ts";
@@ -17,26 +19,48 @@ interface Served {
 }
 
 /**
- * A call as its handler gets it. The client and the signal are made when the handler asks for them, because few do. All
- * members are the object's own, so that a handler may copy it.
+ * A call as its handler gets it. The client and the signal are made when the handler asks for them, because few do. It
+ * is a class, because V8 keeps what accessors of an object literal refer to until a collection of the whole heap.
  */
-export function handedCall({ route, caller, lifetime, request }: Served, input: unknown, body: Body): Call<unknown> {
-  const { files, text, malformed } = body;
-  return {
-    principal: caller.principal,
-    input,
-    files,
-    text,
-    malformed,
-    expected: expectedBy(request.headers, route, input),
-    get client() {
-      return clientOf(caller, request);
-    },
-    get signal() {
-      return lifetime.signal;
-    },
-    present: () => caller.present(),
-  };
+export class HandedCall<I> implements Call<I> {
+  readonly #served: Served;
+  readonly #body: Body;
+  readonly principal: Principal;
+  readonly input: I;
+  readonly expected: Expected | undefined;
+
+  constructor(served: Served, input: I, body: Body) {
+    const { route, caller, request } = served;
+    this.#served = served;
+    this.#body = body;
+    this.principal = caller.principal;
+    this.input = input;
+    this.expected = expectedBy(request.headers, route, input);
+  }
+
+  get files(): Body["files"] {
+    return this.#body.files;
+  }
+
+  get text(): Body["text"] {
+    return this.#body.text;
+  }
+
+  get malformed(): Body["malformed"] {
+    return this.#body.malformed;
+  }
+
+  get client(): Client {
+    return clientOf(this.#served.caller, this.#served.request);
+  }
+
+  get signal(): AbortSignal {
+    return this.#served.lifetime.signal;
+  }
+
+  get present(): () => Promise<Principal | undefined> {
+    return () => this.#served.caller.present();
+  }
 }
 
 function clientOf(caller: CallCaller, { headers }: FastifyRequest): Client {

@@ -17,13 +17,13 @@ import { hasBody } from "../body/call-body.ts";
 import { JsonTexts } from "../input/coerce.ts";
 import { readLargeInput } from "../input/input.ts";
 import { ignoredIn, withWarnings } from "../input/warnings.ts";
-import type { Answer, Call, Endpoint } from "../interface/endpoint.ts";
+import type { Answer, Endpoint } from "../interface/endpoint.ts";
 import type { EventStreams, Listening } from "../sockets/events.ts";
 import type { Admission } from "./admission.ts";
 import { pathFields, pathOf, queryOf } from "./addressed.ts";
 import { CallCaller, type CallerDependencies } from "./caller.ts";
 import { changedBy } from "./changed.ts";
-import { handedCall } from "./handed.ts";
+import { HandedCall } from "./handed.ts";
 import { CallLifetime } from "./lifetime.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import { routeOf, type Route } from "./route.ts";
@@ -240,9 +240,9 @@ class ServedCall implements AnswerOptions {
     // If the call has ended, its answer may say that nothing was done, so the handler must not begin.
     lifetime.throwIfOver();
     const served = { route: this.#route, caller: this.#caller, lifetime, request: this.#request };
-    const handed = handedCall(served, input, body);
+    const handed = new HandedCall(served, input as never, body);
     lifetime.hasBegun = true;
-    return withWarnings(await endpoint.handler(handed as Call<never>), ignored);
+    return withWarnings(await endpoint.handler(handed), ignored);
   }
 
   #pathNames(): Readonly<Record<string, string>> {

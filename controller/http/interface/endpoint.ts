@@ -132,32 +132,36 @@ export interface StatusNote {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface Call<I> {
+/**
+ * A call as its handler gets it. Most members are computed when they are asked for. It is declared as a class, because
+ * the compiler then refuses a copy by spread, which would lack them.
+ */
+export declare class Call<I> {
   /** For `public` endpoints the signed-in user, or a user with an empty name and without rights. */
   readonly principal: Principal;
   readonly input: I;
   /** Uploaded parts, in the order in which they were sent. Removed after the call. */
-  readonly files: readonly UploadedFile[];
+  get files(): readonly UploadedFile[];
   /**
    * The body as it was sent, if it was neither a form nor JSON; otherwise `undefined`. An endpoint with the body `text`
    * or `raw` always gets it.
    */
-  readonly text: string | undefined;
+  get text(): string | undefined;
   /** The bytes of `text`, if some of them are malformed. See `marksMalformed`. */
   readonly malformed?: EncodedText | undefined;
-  readonly client: Client;
+  get client(): Client;
   /** The state that the caller expects of the definition which a `revised` endpoint changes. */
   readonly expected?: Expected | undefined;
   /**
    * Fires when the call must end: the client has left, the deadline has passed or the controller stops. For a call that
    * only reads, also when the caller loses the right; for events, also when the stream ends.
    */
-  readonly signal: AbortSignal;
+  get signal(): AbortSignal;
   /**
    * The caller with its current rights; `undefined` if signed out or without the permission. Cheap enough to call for
    * each event.
    */
-  readonly present: () => Promise<Principal | undefined>;
+  get present(): () => Promise<Principal | undefined>;
 }
 
 export interface EncodedText {

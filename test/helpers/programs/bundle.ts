@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { build } from "esbuild";
+import { spreadFirst } from "../../../deploy/spread.ts";
 
 /** Inside the project, so that packages that cannot be bundled are found. */
 const BUNDLES = join(import.meta.dirname, "../../../node_modules/.cache/odp");
@@ -18,6 +19,7 @@ export async function bundle(entry: string, name: string, sourcemap: "inline" | 
     format: "esm",
     target: "node20.19",
     packages: "external",
+    plugins: [spreadFirst],
     sourcemap,
     logLevel: "error",
   });

@@ -17,7 +17,9 @@ import { CONTENT_STATUSES, FILE_BYTES } from "../content-routes.ts";
 import type { FileName } from "../names.ts";
 import type { FileSearchService } from "./service.ts";
 
-type Read = (call: Call<Static<typeof FileRead>>) => Promise<Answer<Static<typeof FileAnswer>>>;
+type Read = (
+  call: Pick<Call<Static<typeof FileRead>>, "principal" | "input" | "signal">,
+) => Promise<Answer<Static<typeof FileAnswer>>>;
 
 /** `read` answers `GET /fs/*`. It is for files and folders whose path begins with `search`. */
 export function searchRoutes(search: FileSearchService, read: Read): readonly Endpoint[] {
@@ -72,7 +74,8 @@ function findRoutes(search: FileSearchService, read: Read): readonly Endpoint[] 
       handler: (call) => {
         const { "*": path, issys, query } = call.input;
         if (query !== undefined) return find(call, nameOf(path, issys), query);
-        return read({ ...call, input: { ...call.input, "*": `search/${path}` } });
+        const { principal, signal } = call;
+        return read({ principal, signal, input: { ...call.input, "*": `search/${path}` } });
       },
     }),
     endpoint({
@@ -84,7 +87,8 @@ function findRoutes(search: FileSearchService, read: Read): readonly Endpoint[] 
       handler: (call) => {
         const { issys, query } = call.input;
         if (query !== undefined) return find(call, nameOf("/", issys), query);
-        return read({ ...call, input: { ...call.input, "*": "search" } });
+        const { principal, signal } = call;
+        return read({ principal, signal, input: { ...call.input, "*": "search" } });
       },
     }),
   ];

@@ -84,9 +84,9 @@ function postRootRoute(services: Services): Endpoint {
     ...INTO_STORE,
     uploads: "one",
     takeIn: (file) => takeInto(services.files, { ...file, input: { ...file.input, "*": "/" } }),
-    handler: async (call) => {
-      if (call.files.length === 0) throw noUpload();
-      return written(await upload(services, { ...call, input: { ...call.input, "*": "/" } }));
+    handler: async ({ principal, input, files, expected }) => {
+      if (files.length === 0) throw noUpload();
+      return written(await upload(services, { principal, files, expected, input: { ...input, "*": "/" } }));
     },
   });
 }

@@ -21,14 +21,14 @@ export function selectMeta(
   plan: SelectPlan,
   { leftOut, cursor }: { readonly leftOut: LeftOut; readonly cursor?: () => string | undefined },
 ): QueryMeta {
-  return lazyMeta({ rootclass: plan.scope.root, leftOut, cursor }, () => describe(plan));
+  return new LazyMeta({ rootclass: plan.scope.root, leftOut, cursor }, () => describe(plan));
 }
 
 /** Rows of a join have no class, so their columns are described under the class after FROM. */
 export function joinMeta(plan: JoinPlan, leftOut: LeftOut): QueryMeta {
   const { scopes } = plan.fields;
   const root = scopes[0]?.root ?? "";
-  return lazyMeta({ rootclass: root, leftOut }, () => ({
+  return new LazyMeta({ rootclass: root, leftOut }, () => ({
     classes: Object.assign({}, ...scopes.map(classesOf)) as QueryMeta["classes"],
     columns: { [root]: plan.outputs.flatMap((output) => outputOf(output, plan, scopes)) },
   }));
@@ -37,7 +37,7 @@ export function joinMeta(plan: JoinPlan, leftOut: LeftOut): QueryMeta {
 /** The columns of all parts. Columns with equal names are listed once. */
 export function unionMeta(parts: readonly QueryMeta[], leftOut: LeftOut): QueryMeta {
   const root = parts[0]?.rootclass ?? "";
-  return lazyMeta({ rootclass: root, leftOut }, () => {
+  return new LazyMeta({ rootclass: root, leftOut }, () => {
     const columns: Record<string, readonly ColumnMeta[]> = {};
     for (const [path, own] of parts.flatMap((part) => Object.entries(part.columns)))
       setMember(columns, path, byName([...(memberOf(columns, path) ?? []), ...own]));
@@ -62,30 +62,69 @@ interface Description {
 }
 
 interface Late {
+  readonly type?: StatementType;
   readonly rootclass: string;
-  readonly leftOut: LeftOut;
+  readonly plan?: readonly string[] | undefined;
+  readonly leftOut: { readonly more?: boolean | undefined };
   readonly cursor?: (() => string | undefined) | undefined;
 }
 
-function lazyMeta({ rootclass, leftOut, cursor }: Late, make: () => Description): QueryMeta {
-  let made: Description | undefined;
-  const description = (): Description => (made ??= make());
-  return {
-    type: "select",
-    rootclass,
-    get cursor() {
-      return cursor?.();
-    },
-    get more() {
-      return leftOut.more || undefined;
-    },
-    get classes() {
-      return description().classes;
-    },
-    get columns() {
-      return description().columns;
-    },
-  };
+/** A class, because V8 keeps what accessors of an object literal refer to until a collection of the whole heap. */
+class LazyMeta implements QueryMeta {
+  readonly type: StatementType;
+  readonly rootclass: string;
+  declare readonly plan?: readonly string[];
+  readonly #late: Late;
+  readonly #make: () => Description;
+  #made: Description | undefined;
+
+  constructor(late: Late, make: () => Description) {
+    this.type = late.type ?? "select";
+    this.rootclass = late.rootclass;
+    if (late.plan) this.plan = late.plan;
+    this.#late = late;
+    this.#make = make;
+  }
+
+  get cursor(): string | undefined {
+    return this.#late.cursor?.();
+  }
+
+  get more(): true | undefined {
+    return this.#late.leftOut.more || undefined;
+  }
+
+  get classes(): QueryMeta["classes"] {
+    return this.#description().classes;
+  }
+
+  get columns(): QueryMeta["columns"] {
+    return this.#description().columns;
+  }
+
+  toJSON(): QueryMeta {
+    const { type, rootclass, plan, cursor, more, classes, columns } = this;
+    return { ...(plan && { plan }), type, rootclass, cursor, more, classes, columns };
+  }
+
+  #description(): Description {
+    return (this.#made ??= this.#make());
+  }
+}
+
+/** The same description with a plan or other columns. What is known only after the rows are taken stays so. */
+export function changedMeta(
+  meta: QueryMeta,
+  { plan = meta.plan, columns = () => meta.columns }: MetaChange,
+): QueryMeta {
+  const { type, rootclass } = meta;
+  const late = { type, rootclass, plan, leftOut: meta, cursor: () => meta.cursor };
+  return new LazyMeta(late, () => ({ classes: meta.classes, columns: columns() }));
+}
+
+interface MetaChange {
+  readonly plan?: readonly string[] | undefined;
+  readonly columns?: () => QueryMeta["columns"];
 }
 
 function describe(plan: SelectPlan): Description {

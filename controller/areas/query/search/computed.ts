@@ -11,6 +11,7 @@ import type { Row } from "../../../../common/value.ts";
 import type { ScriptEngine, ScriptHost } from "../../../scripting/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { bytesOf } from "../expressions/aggregates/memory.ts";
+import { changedMeta } from "../run/meta.ts";
 import type { QueryMeta } from "../types.ts";
 import { segmentOf } from "./segments.ts";
 
@@ -50,8 +51,7 @@ export function computedMeta(meta: QueryMeta, { field }: Lua): QueryMeta {
   const own = { name: field, title: field, type: "text" };
   const columns = (): QueryMeta["columns"] =>
     Object.fromEntries(Object.entries(meta.columns).map(([path, known]) => [path, [...known, own]]));
-  const described = Object.getOwnPropertyDescriptors(meta);
-  return Object.defineProperties({}, { ...described, columns: { get: columns, enumerable: true } }) as QueryMeta;
+  return changedMeta(meta, { columns });
 }
 
 async function computedPiece(

@@ -9,7 +9,7 @@ import type { ClassCatalog, Objects } from "../../objects/index.ts";
 import { requirePermission, type Principal } from "../../permissions/index.ts";
 import { audited } from "../audited.ts";
 import { located } from "../expressions/placing.ts";
-import { plainMeta, selectMeta } from "../run/meta.ts";
+import { changedMeta, plainMeta, selectMeta } from "../run/meta.ts";
 import { shaped } from "../run/pipeline.ts";
 import { Slices } from "../run/slice.ts";
 import type { QueryResult } from "../types.ts";
@@ -182,15 +182,8 @@ export class SearchService implements Searches {
     const plan = await describeSearch(search, this.#plan(search, caller, true), (read) =>
       this.#objects.unrestricted.explain(caller.principal, read),
     );
-    return withPlan(meta, plan);
+    return changedMeta(meta, { plan });
   }
-}
-
-/** The description with the plan. Its other members stay getters, because some are known only when rows are taken. */
-function withPlan(meta: QueryResult["meta"], plan: readonly string[]): QueryResult["meta"] {
-  return Object.defineProperties({ plan }, { ...Object.getOwnPropertyDescriptors(meta) }) as {
-    readonly plan: readonly string[];
-  } & QueryResult["meta"];
 }
 
 /** Refuses segments that only change how the hits look, and searches for an earlier time. */
