@@ -1,4 +1,5 @@
 import type { Cancel, Command, CommandState } from "../../proto/gen/agent/v1/agent.ts";
+import { EMPTY_COMMAND } from "../../common/agent/empty-command.ts";
 import { AppError, errorText, isAppError } from "../../common/errors.ts";
 import { COMMANDS_RUNNING_MAX } from "../../common/limits.ts";
 import type { Host } from "../policies/host.ts";
@@ -78,7 +79,7 @@ export class Commands {
     if (starting) return void (await starting);
     if (journal.has(command.id)) return;
     if (this.#stopping) throw new AppError("unavailable", "The agent is ending.");
-    if (command.id === "" || !command.body) throw new AppError("invalid", "The command has no id or nothing to do.");
+    if (command.id === "" || !command.body) throw new AppError("invalid", EMPTY_COMMAND);
     const kind = command.body.$case;
     const plugin = plugins.find((candidate) => candidate.kind === kind);
     if (!plugin) throw new AppError("unsupported", `This agent knows no command of the kind ${kind}.`);

@@ -1,5 +1,5 @@
 import type { PolicySpec } from "../api/policies.ts";
-import { RUN_MEMBER_NAMES } from "../api/policy-runs.ts";
+import type { RunMember } from "../api/policy-runs.ts";
 import { AppError } from "../errors.ts";
 
 /**
@@ -8,11 +8,17 @@ import { AppError } from "../errors.ts";
  * not run without a limit, or as root, what was given one.
  */
 const WITH = "command with ";
+/** All members, as a table: the schemas of members are not loaded by agents. */
+const MEMBERS: Readonly<Record<RunMember, true>> = {
+  ...{ timeout: true, overlap: true, outputlimit: true, backoff: true, user: true, environment: true },
+  ...{ memorylimit: true, cpulimit: true, nice: true },
+};
+const MEMBER_NAMES: readonly string[] = Object.keys(MEMBERS);
 
 /** The policy as JSON for agents. */
 export function policyText(spec: PolicySpec): string {
   const given: Partial<Record<string, unknown>> = { ...spec };
-  const members = RUN_MEMBER_NAMES.filter((member) => (given[member] ?? "") !== "");
+  const members = MEMBER_NAMES.filter((member) => (given[member] ?? "") !== "");
   return JSON.stringify(members.length === 0 ? spec : { ...spec, kind: WITH + members.join(", ") });
 }
 
@@ -22,11 +28,10 @@ export function policyOfText(text: string): unknown {
   if (typeof spec !== "object" || spec === null || !("kind" in spec)) return spec;
   const { kind } = spec;
   if (typeof kind !== "string" || !kind.startsWith(WITH)) return spec;
-  const known: ReadonlySet<string> = new Set(RUN_MEMBER_NAMES);
   const unknown = kind
     .slice(WITH.length)
     .split(", ")
-    .filter((member) => !known.has(member));
+    .filter((member) => !MEMBER_NAMES.includes(member));
   if (unknown.length === 0) return { ...spec, kind: "command" };
   throw new AppError("unsupported", `This agent is too old for the members ${unknown.join(", ")} of the policy.`);
 }

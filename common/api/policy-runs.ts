@@ -82,4 +82,3 @@ export const RUN_MEMBERS = {
 };
 
 export type RunMember = keyof typeof RUN_MEMBERS;
-export const RUN_MEMBER_NAMES = Object.keys(RUN_MEMBERS) as readonly RunMember[];

@@ -180,6 +180,15 @@ describe("a command that is waited for", () => {
     wait.state({ commandId: "c", state: "refused", message: "limited: full" });
     expect(await wait.outcome).toMatchObject({ state: "failed", message: "limited: full" });
   });
+
+  it("says that an agent is too old, if it found nothing to do in the command", async () => {
+    const { wait } = waitFor(new StoredCommand(seededRandom(1)));
+    wait.state({ commandId: "c", state: "refused", message: "invalid: The command has no id or nothing to do." });
+    expect(await wait.outcome).toMatchObject({
+      state: "failed",
+      message: "The agent is older than commands of this kind, and ran nothing. Update it.",
+    });
+  });
 });
 
 /**

@@ -1,3 +1,4 @@
+import { EMPTY_COMMAND } from "../../../../common/agent/empty-command.ts";
 import { withinTime } from "../../../../common/concurrency.ts";
 import { errorText } from "../../../../common/errors.ts";
 import { COMMAND_LAST_LOOK_MS, COMMAND_READ_AGAIN_MS } from "../../../../common/limits.ts";
@@ -76,9 +77,12 @@ export class CommandWait implements CommandListener {
   state({ state, message }: CommandState): void {
     // A command sent under an expired epoch is sent again under the current one.
     if (state !== "refused" || message.startsWith("conflict:")) return;
+    const isTooOld = message === `invalid: ${EMPTY_COMMAND}`;
     this.finish({
       state: "failed",
-      message: beginningOf(message, MESSAGE_MAX_CHARACTERS) || "The agent refused the command.",
+      message: isTooOld
+        ? "The agent is older than commands of this kind, and ran nothing. Update it."
+        : beginningOf(message, MESSAGE_MAX_CHARACTERS) || "The agent refused the command.",
     });
   }
 
