@@ -269,7 +269,7 @@ test("wait ends when the state is reached, with 124 when the time is over, and w
   expect((await odp("wait deployment taken --timeout 1")).err).toContain("taken was not deployed yet");
   const run = (await odp("job run backup@nightly --detach")).out.trim();
   expect((await odp(["wait", "run", run])).code).toBe(0);
-  expect((await odp(["wait", "run", run, "--for", "ok"])).err).toContain("it ended with web-1: unreachable");
+  expect((await odp(["wait", "run", run, "--for", "ok"])).err).toContain("has ended: 1 host unreachable");
   expect((await odp("wait policy load --timeout 1")).err).toContain("there is no policy load");
   for (const words of ["wait hots web-1", "wait host web-1 --for running", "wait host web-1 --timeout 5min"])
     expect((await odp(words)).code, words).toBe(64);
