@@ -12,6 +12,7 @@ import { FORMATS, type Format } from "./formats/names.ts";
 import { paintFor } from "./formats/paint.ts";
 import { printableLines } from "./formats/printable.ts";
 import type { Rendering } from "./formats/rendered.ts";
+import type { TimesOf } from "./formats/streamed.ts";
 import type { Output } from "./output.ts";
 import { pagerOf } from "./pager.ts";
 
@@ -177,9 +178,10 @@ export class ProcessShell implements Shell {
     if (!(await this.#page(text))) await this.write(text);
   }
 
-  async stream(batches: AsyncIterable<readonly unknown[]>): Promise<boolean> {
+  async stream(batches: AsyncIterable<readonly unknown[]>, timesOf?: TimesOf): Promise<boolean> {
     const { streamedText } = await import("./formats/streamed.ts");
-    for await (const text of streamedText(batches, this.#rendering())) if (!(await this.write(text))) return false;
+    for await (const text of streamedText(batches, this.#rendering(), timesOf))
+      if (!(await this.write(text))) return false;
     return true;
   }
 
@@ -194,13 +196,19 @@ export class ProcessShell implements Shell {
     };
   }
 
+  get isPaged(): boolean {
+    const { pager, environment } = this.#parts;
+    const isWanted = this.#common["no-pager"] !== true && pagerOf(environment) !== undefined;
+    return isWanted && pager !== undefined && this.terminal !== undefined;
+  }
+
   /** Returns false if the text has to be written. */
   async #page(text: string): Promise<boolean> {
-    const { terminal } = this;
+    const { terminal, isPaged } = this;
     const { pager, environment } = this.#parts;
     const command = pagerOf(environment);
-    if (terminal === undefined || pager === undefined || command === undefined) return false;
-    if (this.#common["no-pager"] === true || countOf(text, "\n") < terminal.rows) return false;
+    if (!isPaged || terminal === undefined || pager === undefined || command === undefined) return false;
+    if (countOf(text, "\n") < terminal.rows) return false;
     return this.undisturbed(() => pager(command, text));
   }
 

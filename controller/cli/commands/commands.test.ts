@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CLI_STREAM_FIRST_ROWS } from "../../../common/limits.ts";
 import { PASSWORD } from "../../../test/helpers/http/http-app.ts";
 import { TestCommandLine, type RunOptions } from "../../../test/helpers/programs/command-line.ts";
 import { openWorld, type World } from "../../../test/security/world.ts";
@@ -71,6 +72,19 @@ test("configuration is written, read, listed and removed; a secret is no argumen
   expect((await odp("config get /matrix/etc")).err).toContain("odp config list /matrix/etc");
   await odp("config remove /matrix/etc");
   expect(await json("config list /matrix/etc")).toEqual([]);
+});
+
+test("a long table of a SELECT is written as it arrives, with times as times and no note for its columns", async () => {
+  const rows = Array.from({ length: CLI_STREAM_FIRST_ROWS + 100 }, (_, n) => `('page ${n}', ${n * 1_000})`);
+  const setUp =
+    "create class /matrix/long (page varchar, seen timestamp, keys(page)); insert into /matrix/long (page, seen) values ";
+  await odp("mql -f -", { stdin: setUp + rows.join(", ") });
+  const select = "select page, seen from /matrix/long order by seen limit -1";
+  const { out, err, code } = await odp(["mql", select, "--utc"]);
+  const lines = out.trimEnd().split("\n");
+  expect([err, code, lines.length]).toEqual(["", 0, rows.length + 2]);
+  expect(lines.at(-1)).toBe("page 2099  1970-01-01T00:34:59Z");
+  expect((await odp(["mql", `${select}; ${select}`, "--utc"])).out).toBe(out);
 });
 
 test("mql takes values, a file or the standard input, and shows times as times", async () => {
@@ -269,7 +283,7 @@ test("wait ends when the state is reached, with 124 when the time is over, and w
   expect((await odp("wait deployment taken --timeout 1")).err).toContain("taken was not deployed yet");
   const run = (await odp("job run backup@nightly --detach")).out.trim();
   expect((await odp(["wait", "run", run])).code).toBe(0);
-  expect((await odp(["wait", "run", run, "--for", "ok"])).err).toContain("it ended with web-1: unreachable");
+  expect((await odp(["wait", "run", run, "--for", "ok"])).err).toContain("has ended: 1 host unreachable");
   expect((await odp("wait policy load --timeout 1")).err).toContain("there is no policy load");
   for (const words of ["wait hots web-1", "wait host web-1 --for running", "wait host web-1 --timeout 5min"])
     expect((await odp(words)).code, words).toBe(64);

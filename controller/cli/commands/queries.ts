@@ -8,7 +8,7 @@ import { rowsOf, viewOf } from "../formats/columns.ts";
 import { EnvelopeRows } from "../formats/envelope.ts";
 import { isStreamed } from "../formats/streamed.ts";
 import { callByPath } from "./raw.ts";
-import { readsOnly } from "./reading.ts";
+import { columnsOnly, readsOnly } from "./reading.ts";
 
 /** `odp mql` and `odp api`. */
 export const QUERY_COMMANDS: readonly CommandDeclaration[] = [
@@ -75,6 +75,8 @@ async function mql(call: Call): Promise<void> {
   const values = call.list("value").map(valueOf);
   const body = { mql: text, meta: true, ...(values.length > 0 && { values }) };
   if (isStreamed(shell.format)) return streamed(shell, body);
+  const columns = shell.isPaged ? undefined : await columnsOnly(text);
+  if (columns !== undefined) return streamed(shell, body, columns);
   const client = await shell.client();
   const { message, meta, more, warnings } = await client.answer("postMxobjectMql", { body }, { signal: shell.ended() });
   for (const warning of warnings) shell.note(`warning: ${warning}`);
@@ -85,8 +87,8 @@ async function mql(call: Call): Promise<void> {
   if (more) noteMore(shell, message.length);
 }
 
-/** Writes the rows as they arrive. */
-async function streamed(shell: Shell, body: RequestOf<"postMxobjectMql">["body"]): Promise<void> {
+/** Writes the rows as they arrive. `columns`: for a table, a statement that answers the columns and no row. */
+async function streamed(shell: Shell, body: MqlBody, columns?: string): Promise<void> {
   const client = await shell.client();
   // The rows of an answer are read as content is.
   const id = "postMxobjectMql" as string as DownloadId;
@@ -99,10 +101,22 @@ async function streamed(shell: Shell, body: RequestOf<"postMxobjectMql">["body"]
       yield rows;
     }
   }
-  if (!(await shell.stream(countedRows()))) return;
+  const timesOf = columns === undefined ? undefined : () => timesBy(shell, { ...body, mql: columns }, envelope);
+  if (!(await shell.stream(countedRows(), timesOf))) return;
   const { meta, warnings = download.warnings } = envelope.end;
   for (const warning of warnings) shell.note(`warning: ${warning}`);
   if (meta?.["more"] === true) noteMore(shell, count);
+}
+
+type MqlBody = Extract<RequestOf<"postMxobjectMql">["body"], object>;
+
+/** The columns that hold times are told after the rows. Before, another statement has to be asked. */
+async function timesBy(shell: Shell, body: MqlBody, { end }: EnvelopeRows): Promise<ReadonlySet<string>> {
+  if (end.meta !== undefined) return timesIn(end.meta);
+  const client = await shell.client();
+  return timesIn(
+    (await client.answer("postMxobjectMql", { body }, { signal: shell.ended(), isRepeatable: true })).meta,
+  );
 }
 
 function noteMore(shell: Shell, count: number): void {

@@ -5,6 +5,7 @@ import type { Access } from "../contexts/access.ts";
 import type { ContextFile } from "../contexts/file.ts";
 import type { View } from "../formats/columns.ts";
 import type { Format } from "../formats/names.ts";
+import type { TimesOf } from "../formats/streamed.ts";
 
 /** A text that a command has written. */
 export interface Recorded {
@@ -35,10 +36,12 @@ export interface Shell {
   /** Writes a list of things, one thing or a text in the format that the user wants. */
   show(answer: unknown, view?: View): Promise<void>;
   /**
-   * Writes the rows of a list as they arrive, in a format that `isStreamed`. Returns false if nothing can be written any
-   * more; the rest is then not read.
+   * Writes the rows of a list as they arrive. `timesOf` is for tables. Returns false if nothing can be written any more;
+   * the rest is then not read.
    */
-  stream(batches: AsyncIterable<readonly unknown[]>): Promise<boolean>;
+  stream(batches: AsyncIterable<readonly unknown[]>, timesOf?: TimesOf): Promise<boolean>;
+  /** True if a pager shows answers that are longer than the terminal. */
+  readonly isPaged: boolean;
   /** A shell with the same client, whose output is kept in place of being written. */
   recording(): { readonly shell: Shell; readonly recorded: readonly Recorded[] };
   /** Size of the terminal that shows the answers; `undefined`: the output is no terminal. */

@@ -5,7 +5,7 @@ import { csvOf } from "./csv.ts";
 import type { Format } from "./names.ts";
 import type { Paint } from "./paint.ts";
 import { printable, printableJson, printableLines } from "./printable.ts";
-import { sheet, table } from "./table.ts";
+import { sheet, table, tableTexts, type TableOptions, type TableTexts } from "./table.ts";
 import type { Offsets } from "./times.ts";
 import { yamlOf } from "./yaml.ts";
 
@@ -40,7 +40,7 @@ interface Showing {
 }
 
 function renderedRows(rows: readonly Row[], answer: readonly unknown[], { rendering, view }: Showing): string {
-  const { format, fields, width, paint, zone, nowMs } = rendering;
+  const { format, fields, width } = rendering;
   const headings = view?.columns ?? [];
   if (fields && rows.length > 0 && rendering.isPart !== true) requireKnown(fields, rows, headings);
   const chosen = fields ? rows.map((row) => only(row, fields, headings)) : answer;
@@ -59,8 +59,17 @@ function renderedRows(rows: readonly Row[], answer: readonly unknown[], { render
       width !== undefined,
     );
   }
+  return table(rows, tableOptions(shown, rendering));
+}
+
+/** The table of a list of which these rows are the first ones. */
+export function renderedTable(first: readonly Row[], rendering: Rendering, view: View): TableTexts {
+  return tableTexts(first, tableOptions(columnsFor(view.columns, rendering), rendering));
+}
+
+function tableOptions(columns: readonly Column[], { format, width, paint, zone, nowMs }: Rendering): TableOptions {
   const isWide = format === "wide";
-  return table(rows, { columns: shown, width, isWide, paint, zone, nowMs: isWide ? undefined : nowMs });
+  return { columns, width, isWide, paint, zone, nowMs: isWide ? undefined : nowMs };
 }
 
 function renderedOne(row: Row, rendering: Rendering, view: View | undefined): string {

@@ -26,7 +26,7 @@ async function streamed(rows: readonly unknown[], rendering: Rendering, bytes = 
   return all;
 }
 
-test.each<Format>(["json", "yaml", "csv", "name"])(
+test.each<Format>(["json", "yaml", "csv", "name", "table", "wide"])(
   "streamed rows are the same text as all at once: %s",
   async (format) => {
     for (const fields of [undefined, ["third", "name"]])
@@ -62,7 +62,31 @@ test.each(["", "{", '{"status":"ok","message":[{"a":1}', '{"status":"ok","messag
   },
 );
 
-test("a later column of CSV and an unknown field are failures, not left out", async () => {
+test("a table keeps the widths of its first rows, and shows times once their columns are known", async () => {
+  let asked = 0;
+  const timesOf = () => Promise.resolve((asked++, new Set(["at"])));
+  const rows = Array.from({ length: CLI_STREAM_FIRST_ROWS + 1 }, (_, n) => ({
+    name: n < CLI_STREAM_FIRST_ROWS ? "abc" : "abcdef",
+    at: 1_000,
+  }));
+  for (const [length, width, last] of [
+    [rows.length, undefined, "abcdef  1970-01-01T00:00:01Z"],
+    [rows.length, 40, "abc…  1970-01-01T00:00:01Z"],
+    [3, undefined, "abc   1970-01-01T00:00:01Z"],
+  ] as const) {
+    let all = "";
+    const batches = (async function* () {
+      for (const row of rows.slice(0, length)) yield await Promise.resolve([row]);
+    })();
+    for await (const text of streamedText(batches, { format: "table", paint: PLAIN, width }, timesOf)) all += text;
+    const lines = all.trimEnd().split("\n");
+    expect([lines.length, lines.at(-1)]).toEqual([length + 2, last]);
+  }
+  expect(asked).toBe(3);
+});
+
+test("a later column of CSV or a table and an unknown field are failures, not left out", async () => {
+  await expect(streamed([...ROWS, { late: 1 }], { format: "table", paint: PLAIN })).rejects.toThrow("the column late");
   const csv = { format: "csv", paint: PLAIN } as const;
   await expect(streamed([...ROWS, { late: 1 }], csv)).rejects.toThrow("A later row has the column late");
   await expect(streamed(ROWS, { ...csv, fields: ["nme"] })).rejects.toThrow("did you mean name?");

@@ -21,30 +21,53 @@ export interface TableOptions {
 
 const GAP = "  ";
 
+/** The texts of a table, whose columns have the widths of its first rows. */
+export interface TableTexts {
+  /** The heading, and the first rows. */
+  readonly first: string;
+  /** Further rows. A cell that is wider than its column is cut if the lines have to fit a width; it moves the rest otherwise. */
+  further(rows: readonly Row[]): string;
+  /** Names the columns that have no room; often empty. */
+  readonly end: string;
+}
+
 /**
  * Rows as a table with a heading. It fits the width if that is known, and each row is on a line of its own. Columns that
  * have no room are named below.
  */
 export function table(rows: readonly Row[], options: TableOptions): string {
+  if (options.columns.length === 0 || rows.length === 0) return "no rows\n";
+  const { first, end } = tableTexts(rows, options);
+  return first + end;
+}
+
+/** The table of which these rows, at least one, are the first ones. */
+export function tableTexts(rows: readonly Row[], options: TableOptions): TableTexts {
   const { columns, width, isWide, paint } = options;
-  if (columns.length === 0 || rows.length === 0) return "no rows\n";
   const max = isWide ? CLI_WIDE_CELL_MAX_COLUMNS : (width ?? CLI_CELL_MAX_COLUMNS);
   const heading = columns.map(({ name }) => printable(name));
-  const cells = rows.map((row) => columns.map((column) => cutTo(cellOf(column, row, options), max)));
+  const cellsOf = (row: Row): readonly string[] => columns.map((column) => cutTo(cellOf(column, row, options), max));
+  const cells = rows.map(cellsOf);
   const natural = heading.map((name, index) =>
     cells.reduce((widest, row) => Math.max(widest, columnsOf(row[index] ?? "")), columnsOf(name)),
   );
-  const widths = isWide || width === undefined ? natural : fitted(natural, columns, width);
+  const isFitted = !isWide && width !== undefined;
+  const widths = isFitted ? fitted(natural, columns, width) : natural;
   const line = (texts: readonly string[], isHeading = false): string =>
-    widths
+    `${widths
       .map((width, index) =>
-        padded(texts[index] ?? "", { width, isLast: index === widths.length - 1 }, isHeading, paint),
+        padded(texts[index] ?? "", { width, isFitted, isLast: index === widths.length - 1 }, isHeading, paint),
       )
       .join(GAP)
-      .trimEnd();
-  const rule = widths.map((columns) => "-".repeat(columns)).join(GAP);
-  const rest = hiddenLine(heading.slice(widths.length), width);
-  return [line(heading, true), rule, ...cells.map((row) => line(row)), ...rest].map((text) => `${text}\n`).join("");
+      .trimEnd()}\n`;
+  const rule = `${widths.map((columns) => "-".repeat(columns)).join(GAP)}\n`;
+  return {
+    first: [line(heading, true), rule, ...cells.map((row) => line(row))].join(""),
+    further: (others) => others.map((row) => line(cellsOf(row))).join(""),
+    end: hiddenLine(heading.slice(widths.length), width)
+      .map((text) => `${text}\n`)
+      .join(""),
+  };
 }
 
 /** Names the columns that have no room, or their number if the names have none. */
@@ -73,11 +96,13 @@ export function sheet(row: Row, options: TableOptions): string {
 
 interface Place {
   readonly width: number;
+  /** True: a longer text is cut. */
+  readonly isFitted: boolean;
   readonly isLast: boolean;
 }
 
-function padded(text: string, { width, isLast }: Place, isHeading: boolean, paint: Paint): string {
-  const cut = cutTo(text, width);
+function padded(text: string, { width, isFitted, isLast }: Place, isHeading: boolean, paint: Paint): string {
+  const cut = isFitted ? cutTo(text, width) : text;
   const painted = isHeading ? paint.heading(cut) : paint.value(cut);
   return isLast ? painted : painted + padTo(cut, width).slice(cut.length);
 }

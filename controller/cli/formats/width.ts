@@ -26,6 +26,7 @@ export function cutTo(text: string, max: number): string {
   // A sign has one UTF-16 unit at least, and marks of the longest known ones a few more.
   const beginning = text.length > max * 16 ? text.slice(0, max * 16) : text;
   if (beginning === text && columnsOf(text) <= max) return text;
+  if (ASCII.test(beginning)) return `${beginning.slice(0, Math.max(0, max - 1))}…`;
   let [shown, columns] = ["", 0];
   for (const { segment } of graphemesOf(beginning)) {
     const more = columnsOfOne(segment);

@@ -28,9 +28,10 @@ _odp() {
   line=("\${(@)words[2,CURRENT]}")
   while IFS=$'\\t' read -r word summary; do
     case $word in
-      :files) _files; return ;;
-      :folders) _files -/; return ;;
-      *) found+=("\${word//:/\\\\:}:$summary") ;;
+      # A file may stand behind the sign of an option, as in --file=<path>.
+      :files) compset -P '--*='; _files; return ;;
+      :folders) compset -P '--*='; _files -/; return ;;
+      *) found+=("\${word//:/\\\\:}\${summary:+:$summary}") ;;
     esac
   done < <(\${words[1]} __complete -- "\${line[@]}" 2> /dev/null)
   _describe odp found
@@ -40,12 +41,15 @@ if [ "$funcstack[1]" = "_odp" ]; then _odp "$@"; else compdef _odp odp; fi
   fish: `# Completion of odp for fish. Use: odp completion fish > ~/.config/fish/completions/odp.fish
 function __odp_complete
     set -l words (commandline -opc) (commandline -ct)
+    # A file may stand behind the sign of an option, as in --file=<path>.
+    set -l before (string match -r '^--[^=]+=' -- (commandline -ct))
+    set -l path (string replace -r '^--[^=]+=' '' -- (commandline -ct))
     for line in ($words[1] __complete -- $words[2..-1] 2> /dev/null)
         switch $line
             case ':files*'
-                __fish_complete_path (commandline -ct)
+                printf "$before%s\\n" (__fish_complete_path "$path")
             case ':folders*'
-                __fish_complete_directories (commandline -ct)
+                printf "$before%s\\n" (__fish_complete_directories "$path")
             case '*'
                 echo $line
         end
