@@ -107,6 +107,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/rules/grok/patterns.test.ts",
   "controller/areas/rules/parsing/{malformed-lines,parse-file,sent-lines}.test.ts",
   "controller/areas/rules/service.test.ts",
+  "controller/areas/policies/preview/preview.test.ts",
   "controller/areas/rules/trial/trial.test.ts",
   "controller/areas/schema/posted.test.ts",
   "controller/areas/scripts/scripts.test.ts",

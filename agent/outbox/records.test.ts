@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { UTF8 } from "../../common/text/encodings.ts";
 import { RECORDS_ENTRY_MAX_BYTES, RECORDS_PER_ENTRY_MAX } from "../../common/limits.ts";
 import type { Records } from "../../proto/gen/agent/v1/agent.ts";
-import { decodedRecord, packRecords, type RawRecord, type RecordsHead } from "./records.ts";
+import { decodedRecord, type RawRecord } from "../../common/agent/raw-records.ts";
+import { packRecords, type RecordsHead } from "./records.ts";
 
 const HEAD: RecordsHead = {
   ...{ policy: "access", policyRevision: 7, source: "/var/log/access.log", generation: "g", groups: {} },

@@ -100,6 +100,14 @@ export const RULE_FORWARD_DEPTH_MAX = 8;
 /** Rules that one rule reaches by forwarding records, and bytes of the texts pinned with it, as JSON. */
 export const RULE_FORWARDED_RULES_MAX = 16;
 export const RULE_PINNED_MAX_BYTES = 512 * 1_024;
+/** Time that a preview of a policy reads output of its host, and bytes of the output. At either bound it is cut. */
+export const POLICY_PREVIEW_MS = 20_000;
+export const POLICY_PREVIEW_OUTPUT_MAX_BYTES = MIB;
+/** Records that a preview shows unless it is told how many; at most `RULE_TRIAL_MAX_LINES`. */
+export const POLICY_PREVIEW_RECORDS_DEFAULT = 20;
+/** Bytes of the end of a file that a preview of a log policy reads, and files that it chooses from. */
+export const POLICY_PREVIEW_TAIL_BYTES = 256 * 1_024;
+export const POLICY_PREVIEW_FILES_MAX = 2_000;
 /** Lines of one trial of a rule, and characters of all of them. */
 export const RULE_TRIAL_MAX_LINES = 200;
 export const RULE_TRIAL_MAX_CHARACTERS = MIB;

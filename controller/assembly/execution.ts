@@ -10,6 +10,7 @@ import {
   RunAges,
   RunRetention,
 } from "../areas/jobs/index.ts";
+import { PolicyPreviews } from "../areas/policies/index.ts";
 import type { Core } from "./core.ts";
 import type { Data } from "./data.ts";
 import type { HostServices } from "./hosts.ts";
@@ -22,6 +23,7 @@ export type Execution = ReturnType<typeof execution>;
 export function execution(from: Core & Identity & Data & HostServices & Scripting) {
   const { options, points, runtime, secrets, stores, objects, membership, notifications, users, ospaceOf } = from;
   const { hosts, targets, stored, deployments, serverScripts } = from;
+  const { rules, depots, policies, trials, actAs } = from;
   const jobs = new JobService({
     stores,
     runtime,
@@ -55,6 +57,10 @@ export function execution(from: Core & Identity & Data & HostServices & Scriptin
   });
   return {
     jobs,
+    previews: new PolicyPreviews({
+      ...{ hosts, targets, runtime, rules, depots, policies, trials },
+      zoneOf: async ({ tenant, traceparent }, host) => hosts.zone(await actAs(tenant, traceparent), host),
+    }),
     access,
     retention,
     ages: new RunAges({ stores, objects, runtime, ospaceOf }),

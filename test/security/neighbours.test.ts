@@ -33,6 +33,7 @@ const INPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     match: "y",
     hosts: ["vault"],
   },
+  "POST /monitoring/policy/preview": { name: "vault", host: "vault" },
   "POST /monitoring/policy/deploy/:name": { hosts: ["vault"] },
   "PUT /monitoring/policy/deploy/conf/:name": { hosts: ["vault"], conf: "other" },
   "DELETE /monitoring/policy/undeploy/conf/:name": { hosts: ["vault"] },

@@ -29,6 +29,7 @@ export const TEXTS_IN: Readonly<Record<string, Coverage>> = {
   "PUT /group": NAMES,
   "POST /monitoring/policy": tried("`/monitoring/policy` `attrs`"),
   "POST /monitoring/policy/log": untried("takes attributes as `POST /monitoring/policy` does, and expressions"),
+  "POST /monitoring/policy/preview": ASKS,
   "PATCH /monitoring/policy/:name": untried("takes what `POST /monitoring/policy` takes"),
   "POST /monitoring/policy/deploy/:name": NAMES,
   "POST /monitoring/policy/undeploy/:name": NAMES,

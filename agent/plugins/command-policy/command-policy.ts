@@ -1,7 +1,6 @@
+import { outputCutting } from "../../../common/agent/output-records.ts";
 import type { CommandPolicySpec } from "../../../common/api/policies.ts";
-import { compileCutter, type RecordCutter } from "../../../common/agent/records.ts";
-import { AppError, isAppError } from "../../../common/errors.ts";
-import type { Encoding } from "../../../common/text/encodings.ts";
+import { AppError } from "../../../common/errors.ts";
 import { policyMarks } from "../../policies/host.ts";
 import type { PolicyPlugin } from "../../policies/plugin.ts";
 import { storedEncoding } from "../../policies/stored-encoding.ts";
@@ -21,8 +20,7 @@ export const commandPolicy: PolicyPlugin = {
     if (spec.ctype === 0 && given.depotFolder === undefined)
       throw new AppError("invalid", `The policy ${policy.name} names no depot.`);
     const encoding = storedEncoding(policy.name, spec, host);
-    const cutters = { cutter: compileCutter(spec), encodedCutter: encodedCutter(spec, encoding) };
-    const work: CommandWork = { ...given, spec, host, ...cutters, encoding };
+    const work: CommandWork = { ...given, ...outputCutting(spec, encoding), spec, host };
     return spec.isdaemon ? new DaemonRunner(work) : new IntervalRunner(work);
   },
   async forget(policy, host) {
@@ -31,17 +29,6 @@ export const commandPolicy: PolicyPlugin = {
       await host.emit(emissions, { marks: [...marks, { key: `${policyMarks(policy)}due` }], reserve: true });
   },
 };
-
-function encodedCutter(spec: CommandPolicySpec, encoding: Encoding | undefined): RecordCutter | undefined {
-  if (encoding === undefined) return undefined;
-  try {
-    return compileCutter({ ...spec, encoding });
-  } catch (error) {
-    // The delimiter cannot be found in this encoding. The output is converted to UTF-8 before it is cut.
-    if (!isAppError(error, "invalid")) throw error;
-    return undefined;
-  }
-}
 
 function isCommandSpec(value: unknown): value is CommandPolicySpec {
   if (typeof value !== "object" || value === null) return false;

@@ -1,9 +1,9 @@
+import { outputRecords, type OutputRecords } from "../../../common/agent/output-records.ts";
+import type { RawRecord } from "../../../common/agent/raw-records.ts";
 import { EXEC_ERROR_TAIL_BYTES, LOG_FINAL_MS } from "../../../common/limits.ts";
 import { counted } from "../../../common/text/counted.ts";
 import { TextStream } from "../../../common/text/text-stream.ts";
-import type { RawRecord } from "../../outbox/records.ts";
 import type { ProcessLimits } from "../../commands/program.ts";
-import { outputRecords, type OutputRecords } from "./output-records.ts";
 import type { Place } from "./place.ts";
 import type { Run, RunEnd } from "./run.ts";
 import type { CommandWork } from "./work.ts";

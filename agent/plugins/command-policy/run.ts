@@ -4,7 +4,8 @@ import { RUN_BUFFER_MAX_BYTES } from "../../../common/limits.ts";
 import { policyMarks, type Host } from "../../policies/host.ts";
 import type { Emission } from "../../outbox/outbox.ts";
 import type { Mark } from "../../outbox/segment.ts";
-import { packRecords, sizeOf, type RawRecord } from "../../outbox/records.ts";
+import type { RawRecord } from "../../../common/agent/raw-records.ts";
+import { packRecords, sizeOf } from "../../outbox/records.ts";
 
 /** A run that has begun and not ended, as it is stored in its mark. */
 interface OpenRun {

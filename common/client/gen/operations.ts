@@ -7344,6 +7344,163 @@ export interface Operations {
     revised: true;
   };
   /**
+   * What a policy, saved or given, reads on a host now, and what its rule makes of it; also needs jobs:run; nothing is stored.
+   *
+   * `POST /monitoring/policy/preview`, permission: policies:write.
+   *
+   * @example
+   * await client.call("postMonitoringPolicyPreview", { body: { name: "load", host: "web-1" } });
+   */
+  postMonitoringPolicyPreview: {
+    request: {
+      body: {
+        /** Name of a saved policy. 1 to 200 characters. */
+        name?: string;
+        command?: {
+          /** Name of the policy. 1 to 200 characters. */
+          name: string;
+          /** Configuration key of the rule that parses the records, such as /matrix/rules/access. 1 to 500 characters. */
+          rule: string;
+          /** Regular expression that separates records; a line feed if absent or empty. Without effect where the output of a run is one record. At most 1000 characters. */
+          delimiter?: string;
+          /** True: the delimiter ends a record, instead of beginning one. */
+          delimitereol?: boolean;
+          /** Tags of the policy. */
+          tags?: readonly string[];
+          hosts?: readonly string[];
+          /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
+          attrs?: Record<string, string>;
+          /** Command line. 1 to 8000 characters. */
+          command: string;
+          /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
+          ctype: number;
+          /** Depot with the command; required for ctype 0, without effect for 1. 1 to 200 characters. */
+          depotname?: string;
+          /** Version of the depot; required for ctype 0, without effect for 1. 1 to 50 characters. */
+          depotversion?: string;
+          /** Command line that runs once the depot is in place; empty: that of the depot. Without effect for ctype 1. At most 8000 characters. */
+          depotcommand?: string;
+          /** in the unit; without effect with isdaemon. 1 to 1000000. */
+          interval: number;
+          /** Unit of interval; without effect with isdaemon. */
+          unit: "year" | "month" | "day" | "hour" | "minute" | "second";
+          /** True: output is cut into records; otherwise the whole output of a run is one record. Without effect with isdaemon. */
+          split?: boolean;
+          /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
+          isdaemon?: boolean;
+          /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+          timeout?: number;
+          /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+          overlap?: "skip" | "queue" | "replace" | "";
+          /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+          outputlimit?: number;
+          /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
+          backoff?: number;
+          /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
+          user?: string;
+          /** environment variables of the command, by name. */
+          environment?: Record<string, string>;
+          /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
+          memorylimit?: number;
+          /** seconds of processor time after which a process of the command is ended. 1 to 86400. */
+          cpulimit?: number;
+          /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
+          nice?: number;
+        };
+        log?: {
+          /** Name of the policy. 1 to 200 characters. */
+          name: string;
+          /** Configuration key of the rule that parses the records, such as /matrix/rules/access. 1 to 500 characters. */
+          rule: string;
+          /** Regular expression that separates records; a line feed if absent or empty. Without effect where the output of a run is one record. At most 1000 characters. */
+          delimiter?: string;
+          /** True: the delimiter ends a record, instead of beginning one. */
+          delimitereol?: boolean;
+          /** Tags of the policy. */
+          tags?: readonly string[];
+          hosts?: readonly string[];
+          /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
+          attrs?: Record<string, string>;
+          /** Folder of the log files on the host. 1 to 4000 characters. */
+          dir: string;
+          /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
+          match: string;
+          /** Regular expression of the records that are sent; empty: all. At most 1000 characters. */
+          matchregexp?: string;
+          /** Groups of match that order the files of one log, most significant first. */
+          priority?: readonly string[];
+          /** Group of priority: numbers by captured text, for that order, ascending. */
+          translation?: Record<string, Record<string, number>>;
+          /** Group of match that tells one log from another; empty: none. At most 100 characters. */
+          differentiator?: string;
+        };
+        /** Name of the host to read from. 1 to 200 characters. */
+        host: string;
+        /** Maximum number of records, 20 without it: the first of a command, the newest of a log. 1 to 200. */
+        records?: number;
+      };
+    };
+    message: {
+      /** Of the rule; empty where its body names classes, and of a pattern. */
+      class: string;
+      /** Each record of the sample. */
+      records: {
+        /** Of the sample, from 1. */
+        line: number;
+        /** The record of the policy. */
+        raw?: {
+          /** Text of the record. */
+          text: string;
+          /** Milliseconds since 1970. */
+          time: number;
+          /** Host that sent the record. */
+          host: string;
+          /** File or command of the record. */
+          source: string;
+        };
+        /** Of pattern: what it captures of the record, by name. */
+        fields?: Record<string, string | number>;
+        /** Rows that the rule makes of the record. */
+        rows: {
+          /** Path of the class of the row. */
+          class: string;
+          /** Values by column. */
+          values: Record<string, unknown>;
+          /** Milliseconds since 1970, where --time gives the record a time of its own. */
+          time?: number;
+        }[];
+        /** Why the record, or a row of it, does not fit. */
+        errors: {
+          /** The error in words. */
+          message: string;
+          /** Of the rule's text, where its body went wrong. */
+          line?: number;
+          /** Column of the rule's text, from 1. */
+          column?: number;
+        }[];
+      }[];
+      /** Messages of the body. */
+      log: {
+        /** Level of the message, such as info. */
+        level: string;
+        /** Text of the message. */
+        msg: string;
+      }[];
+      /** Functions that bodies called and a trial does not carry out. */
+      notCalled: string[];
+      /** Mean time for a record, in milliseconds. */
+      msPerRecord: number;
+      /** ended: the command ended by itself, or the log was read. enough: the command was ended, because enough was read. timeout: it was ended at the deadline of the preview. */
+      state: "ended" | "enough" | "timeout";
+      /** Exit code; absent if the command was ended. */
+      code?: number;
+      /** End of the error output of the command. */
+      errors: string;
+      /** command, or the path of the log file; empty: no file matches. */
+      source: string;
+    };
+  };
+  /**
    * Stops a policy on all its hosts.
    *
    * `POST /monitoring/policy/undeploy/{name}`, permission: policies:run.

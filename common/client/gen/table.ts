@@ -187,6 +187,7 @@ export const TABLE: Readonly<Record<keyof Operations, string>> = {
   getMonitoringPolicyExtendByPath: "GET /monitoring/policy/extend/{path} reads",
   postMonitoringPolicyExtendByPath: "POST /monitoring/policy/extend/{path}",
   postMonitoringPolicyLog: "POST /monitoring/policy/log",
+  postMonitoringPolicyPreview: "POST /monitoring/policy/preview acts",
   postMonitoringPolicyUndeployByName: "POST /monitoring/policy/undeploy/{name} acts",
   deleteMonitoringPolicyUndeployConfByName: "DELETE /monitoring/policy/undeploy/conf/{name} acts",
   getMonitoringTargets: "GET /monitoring/targets reads",

@@ -10,5 +10,6 @@ export { sealedHosts } from "./sealed.ts";
 export { HostService } from "./service.ts";
 export { HostTargets, type ResolvedHosts } from "./targets/resolver.ts";
 export { StoredCommands } from "./commands/stored.ts";
+export { unstoredId } from "./commands/unstored.ts";
 export { COMMAND_CLASS, OUTPUT_CLASS } from "./store.ts";
 export { HostTokens } from "./tokens/tokens.ts";

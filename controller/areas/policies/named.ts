@@ -9,7 +9,7 @@ import type { Principal } from "../permissions/index.ts";
 import type { Rules } from "../rules/index.ts";
 import { checkSpec } from "./validation.ts";
 
-interface Dependencies {
+export interface NamedDependencies {
   readonly rules: Pick<Rules, "load">;
   readonly depots: Pick<Depots, "toDeploy">;
   readonly hosts: Pick<Hosts, "hasAgent">;
@@ -20,9 +20,9 @@ type Warn = ((text: string) => void) | undefined;
 
 /** Checks that the rule, the depot and the hosts that a policy names exist, and that its caller may use them. */
 export class NamedByPolicies {
-  readonly #with: Dependencies;
+  readonly #with: NamedDependencies;
 
-  constructor(dependencies: Dependencies) {
+  constructor(dependencies: NamedDependencies) {
     this.#with = dependencies;
   }
 

@@ -146,6 +146,17 @@ describe("policies", () => {
     expect(await odp("policy apply", { stdin: '{"rule":"x"}' })).toMatchObject({ code: 64 });
   });
 
+  test("are previewed on a host that can be reached, and on no other one", async () => {
+    await odp("host set web-9 --tag europe");
+    const away = { code: 1, err: expect.stringContaining("The agent of web-9 is not connected") as string };
+    expect(await odp("policy preview load --host web-9")).toMatchObject(away);
+    const { out } = await odp("policy show load -o json");
+    expect(await odp("policy preview -f - --host web-9 -n 5", { stdin: out })).toMatchObject(away);
+    expect((await odp("policy preview load --host none")).err).toContain("none");
+    expect((await odp("policy preview load")).code).toBe(64);
+    await odp("host remove web-9");
+  });
+
   test("are deployed to hosts, and their state is shown for each host", async () => {
     await odp("host set web-1 --tag europe");
     expect((await odp("policy deploy load")).code).toBe(1);

@@ -5,6 +5,7 @@ import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
 import { UsageError } from "../declared/usage.ts";
 import { column, isRow, type Row, type View } from "../formats/columns.ts";
+import { PREVIEW_COMMAND } from "./policy-preview.ts";
 import { jsonIn } from "./raw.ts";
 import { POLICY } from "./words.ts";
 
@@ -102,6 +103,7 @@ export const POLICY_COMMANDS: CommandDeclaration = {
       ],
       run: deploy,
     },
+    PREVIEW_COMMAND,
     { name: "undeploy", summary: "stop a policy on all its hosts", arguments: [POLICY], run: undeploy },
     {
       name: "remove",

@@ -158,10 +158,14 @@ async function tryRule(call: Call): Promise<number> {
   const { shell } = call;
   const body = await trialOf(call);
   const client = await shell.client();
-  const trial = await client.call("postMxobjectRuleTry", { body }, { signal: shell.ended() });
+  return showTrial(call, await client.call("postMxobjectRuleTry", { body }, { signal: shell.ended() }), body.lines);
+}
+
+/** Shows a trial, and returns its exit code. `lines`: the sample, if the answer lacks it. */
+export async function showTrial({ shell }: Call, trial: Trial, lines?: readonly string[]): Promise<number> {
   await (shell.format === "json" || shell.format === "yaml"
     ? shell.show(trial)
-    : shell.show(rowsOf(trial, body.lines), TRIED));
+    : shell.show(rowsOf(trial, lines), TRIED));
   for (const { level, msg } of trial.log) shell.note(`${level}: ${msg}`);
   if (trial.notCalled.length > 0) shell.note(`A trial does not carry out: ${trial.notCalled.join(", ")}.`);
   const failed = trial.records.filter(({ errors }) => errors.length > 0).length;

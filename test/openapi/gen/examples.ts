@@ -321,6 +321,7 @@ export const EXAMPLE_REQUESTS = {
       match: "access\\.log",
     },
   },
+  postMonitoringPolicyPreview: { body: { name: "load", host: "web-1" } },
   postMonitoringPolicyUndeployByName: { path: { name: "load" } },
   deleteMonitoringPolicyUndeployConfByName: { path: { name: "load" }, query: { hosts: ["web-1"] } },
   getMonitoringTargets: {},

@@ -16,6 +16,7 @@ const ACTS: ReadonlySet<string> = new Set([
   "getActionParsefile",
   "postAgent",
   "postConfigImport",
+  "postMonitoringPolicyPreview",
   "postFsExport",
   "postFsImport",
 ]);

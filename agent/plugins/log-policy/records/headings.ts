@@ -1,7 +1,7 @@
 import type { FileHandle } from "node:fs/promises";
 import type { HeadingRule } from "../../../../common/agent/policy-heading.ts";
 import { LOG_HEADING_MAX_BYTES, LOG_HEADING_SEARCH_MAX_BYTES, LOG_READ_BYTES } from "../../../../common/limits.ts";
-import type { RawRecord } from "../../../outbox/records.ts";
+import type { RawRecord } from "../../../../common/agent/raw-records.ts";
 import { beginsWithHole } from "./holes.ts";
 import { readAt } from "../reading.ts";
 import { recordOf } from "./record-text.ts";

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import type { FileHandle } from "node:fs/promises";
 import type { Pattern } from "../../../../common/regex/pattern.ts";
-import { packRecords, type RawRecord } from "../../../outbox/records.ts";
+import type { RawRecord } from "../../../../common/agent/raw-records.ts";
+import { packRecords } from "../../../outbox/records.ts";
 import type { Mark } from "../../../outbox/segment.ts";
 import type { EmitOptions } from "../../../policies/host.ts";
 import type { FileState } from "../rotation/life.ts";

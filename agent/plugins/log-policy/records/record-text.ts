@@ -1,6 +1,6 @@
 import type { Piece } from "../../../../common/agent/records.ts";
 import type { Encoding } from "../../../../common/text/encodings.ts";
-import { decodedRecord, type RawRecord } from "../../../outbox/records.ts";
+import { decodedRecord, type RawRecord } from "../../../../common/agent/raw-records.ts";
 
 const LEADING_NULS = /^\0+/;
 

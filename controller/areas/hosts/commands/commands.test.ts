@@ -24,6 +24,7 @@ import {
 } from "../../../../test/helpers/hosts/agent-commands.ts";
 import { CountedPauses } from "../../../../test/security/pauses.ts";
 import type { LiveSession } from "../session/live-session.ts";
+import { unstoredId } from "./unstored.ts";
 import type { DispatchOptions, HostCommand } from "../types.ts";
 
 describe("a command that another controller sends through the session here", () => {
@@ -299,6 +300,20 @@ describe("a command in sessions of this controller", () => {
 });
 
 describe("what a host says of commands", () => {
+  test("of a preview reaches its caller and is never stored, also if no caller waits for it any more", async () => {
+    const { commands, run, session, stored } = openCommands({ given: [] });
+    session(3);
+    const commandId = unstoredId("1");
+    const told: string[] = [];
+    const { outcome } = run({ commandId, onOutput: ({ data }) => told.push(String(data)) });
+    await settled();
+    const entries = [output(1, commandId, "a"), result(2, commandId)];
+    expect(await commands.accept(SOURCE, entries)).toEqual(new Set());
+    expect([told, (await outcome).state]).toEqual([["a"], "ok"]);
+    expect(await commands.accept(SOURCE, [output(3, unstoredId("late"))])).toEqual(new Set());
+    expect(stored).toEqual([]);
+  });
+
   test("is stored of those that it was given, or that are waited for here, and named of all others", async () => {
     const { commands, run, session, stored } = openCommands({ given: ["known"] });
     session(3);

@@ -29,6 +29,7 @@ import { CommandPlacing } from "./placing.ts";
 import { CommandRecords } from "./records.ts";
 import type { Running } from "./running.ts";
 import { ServedCommands } from "./served.ts";
+import { isUnstored } from "./unstored.ts";
 import { CommandWait } from "./wait.ts";
 
 export interface AgentCommandsDependencies {
@@ -131,7 +132,10 @@ export class AgentCommands implements Transport, CommandEntries {
       if (slices.isOverNow()) await slices.pause();
       this.#running.get(keyOf(source.tenant, source.host, body.value.commandId))?.wait.coming(body.value);
     }
-    await this.#records.keep(source, own);
+    await this.#records.keep(
+      source,
+      own.filter((entry) => !isUnstored(commandOf(entry) ?? "")),
+    );
     // One commit stores entries of many hosts, so the work of all of them continues at once. It is done in slices.
     for (const { body } of own) {
       if (slices.isOverNow()) await slices.pause();
@@ -150,7 +154,7 @@ export class AgentCommands implements Transport, CommandEntries {
     const { given } = this.#with;
     if (!given) return foreign;
     for (const id of new Set(entries.map(commandOf))) {
-      if (id === undefined || this.#listeners.has(keyOf(tenant, host, id))) continue;
+      if (id === undefined || isUnstored(id) || this.#listeners.has(keyOf(tenant, host, id))) continue;
       if (id.length > COMMAND_ID_MAX_CHARACTERS || !(await given(tenant, host, id))) foreign.add(id);
     }
     return foreign;

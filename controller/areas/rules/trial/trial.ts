@@ -126,22 +126,55 @@ export class RuleTrials {
   async run(principal: Principal, request: TrialRequest): Promise<TrialResult> {
     requirePermission(principal, "rules:write");
     if (request.pattern !== undefined) return this.#pattern(principal, request, request.pattern);
+    const sample = await this.#sample(principal, request);
+    const rule = await this.#rule(principal, { ...request, key: request.key ?? sample.rule });
+    const isShown = request.lines === undefined;
+    const result = await this.#tried(principal, rule, {
+      raw: isShown ? sample.records : headed(rule, sample.records),
+      isShown,
+      signal: request.signal,
+    });
+    return { ...result, warnings: [...sample.warnings, ...result.warnings] };
+  }
+
+  /**
+   * Tries a stored rule on records that the caller has read from a host. Rights of bodies and rows as of `run`, but the
+   * caller needs the right to save policies. Throws the errors of `RuleService.load`, and `AppError("too_large")` as
+   * `run` does.
+   */
+  async ofRecords(
+    principal: Principal,
+    key: string,
+    { raw, signal }: { readonly raw: readonly RawRecord[]; readonly signal: AbortSignal },
+  ): Promise<TrialResult> {
+    requirePermission(principal, "policies:write");
+    checkSize(raw.map(({ text }) => text));
+    const rule = await this.#with.rules.load(principal, key);
+    return this.#tried(principal, rule, { raw, isShown: true, signal });
+  }
+
+  async #tried(
+    principal: Principal,
+    rule: Rule,
+    {
+      raw,
+      isShown,
+      signal,
+    }: { readonly raw: readonly RawRecord[]; readonly isShown: boolean; readonly signal: AbortSignal },
+  ): Promise<TrialResult> {
     const { clock } = this.#with.runtime;
-    const { rule: ofPolicy, records: raw, warnings } = await this.#sample(principal, request);
-    const rule = await this.#rule(principal, { ...request, key: request.key ?? ofPolicy });
     const said: { level: string; msg: string }[] = [];
     const notCalled = new Set<string>();
-    const { signal } = request;
     const bodies = this.#bodies(principal, { said, notCalled });
     const slices = new ParseSlices({ clock, tenant: principal.tenant, workers: this.#with.workers, bodies, signal });
     const beganMs = clock.monotonicMs();
-    const parsed = await slices.parse(rule, request.lines === undefined ? raw : headed(rule, raw));
+    const parsed = await slices.parse(rule, raw);
     const msPerRecord = (clock.monotonicMs() - beganMs) / Math.max(1, raw.length);
-    const records = raw.map((one, at) => untold(one, { line: at + 1, isShown: request.lines === undefined }));
+    const records = raw.map((one, at) => untold(one, { line: at + 1, isShown }));
     for (const one of parsed) await this.#tell(principal, { rule, one, record: records[one.ordinal] });
     const paths = new PathWatch(rule);
     paths.see(parsed);
-    const told = [...warnings, ...misdatedLines(parsed), ...paths.warnings()];
+    const told = [...misdatedLines(parsed), ...paths.warnings()];
     return { class: rule.class, records, log: said, notCalled: [...notCalled], msPerRecord, warnings: told };
   }
 

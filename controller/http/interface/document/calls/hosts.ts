@@ -50,6 +50,7 @@ export const HOST_CALLS: ExampleCalls = {
 
   "POST /monitoring/policy": { name: "load", rule: RULE, command: "uptime", ctype: 1, interval: 5, unit: "minute" },
   "POST /monitoring/policy/log": { name: "access", rule: RULE, dir: "/var/log/nginx", match: "access\\.log" },
+  "POST /monitoring/policy/preview": { name: "load", host: HOST },
   "PATCH /monitoring/policy/:name": { name: "load", interval: 10 },
   "GET /monitoring/policy": {},
   "GET /monitoring/policy/:name": { name: "load" },

@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
-import { compileCutter } from "../../../common/agent/records.ts";
-import { RECORD_MAX_BYTES } from "../../../common/limits.ts";
-import { encodingNamed } from "../../../common/text/encodings.ts";
-import type { RawRecord } from "../../outbox/records.ts";
-import { outputRecords } from "./output-records.ts";
-import type { CommandWork } from "./work.ts";
+import { compileCutter } from "./records.ts";
+import { RECORD_MAX_BYTES } from "../limits.ts";
+import { encodingNamed } from "../text/encodings.ts";
+import type { RawRecord } from "./raw-records.ts";
+import { outputRecords, type OutputCutting } from "./output-records.ts";
 
 interface Output {
   readonly encoding?: string;
@@ -19,7 +18,7 @@ function sent(bytes: Buffer, { encoding: name, split = true, delimiter, isEncode
   const encoding = name === undefined ? undefined : encodingNamed(name, "encoding");
   const cutter = compileCutter({ delimiter });
   const encodedCutter = encoding && isEncoded ? compileCutter({ delimiter, encoding }) : undefined;
-  const records = outputRecords({ spec: { split }, cutter, encodedCutter, encoding } as CommandWork);
+  const records = outputRecords({ spec: { split }, cutter, encodedCutter, encoding } as OutputCutting);
   const made: RawRecord[] = [];
   for (let at = 0; at < bytes.length; at += 1) made.push(...records.push(bytes.subarray(at, at + 1)));
   made.push(...records.end());

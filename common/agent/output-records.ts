@@ -1,9 +1,36 @@
-import { RecordStream } from "../../../common/agent/records.ts";
-import { RECORD_MAX_BYTES } from "../../../common/limits.ts";
-import type { Encoding } from "../../../common/text/encodings.ts";
-import { TextStream } from "../../../common/text/text-stream.ts";
-import { decodedRecord, type RawRecord } from "../../outbox/records.ts";
-import type { CommandWork } from "./work.ts";
+import { isAppError } from "../errors.ts";
+import type { CommandPolicySpec } from "../api/policies.ts";
+import { RECORD_MAX_BYTES } from "../limits.ts";
+import type { Encoding } from "../text/encodings.ts";
+import { TextStream } from "../text/text-stream.ts";
+import { decodedRecord, type RawRecord } from "./raw-records.ts";
+import { compileCutter, RecordStream, type RecordCutter } from "./records.ts";
+
+/** The members of a command policy and the compiled parts that its output is cut by. */
+export interface OutputCutting {
+  readonly spec: Pick<CommandPolicySpec, "split" | "isdaemon">;
+  readonly cutter: RecordCutter;
+  /** Cuts output in `encoding`. Absent without an encoding, or when the delimiter cannot be found in it. */
+  readonly encodedCutter: RecordCutter | undefined;
+  /** Encoding of the output. Without one, the output is sent unchanged. */
+  readonly encoding: Encoding | undefined;
+}
+
+/** Throws `AppError("invalid")` for a delimiter that cannot be used. */
+export function outputCutting(spec: CommandPolicySpec, encoding: Encoding | undefined): OutputCutting {
+  return { spec, cutter: compileCutter(spec), encodedCutter: encodedCutter(spec, encoding), encoding };
+}
+
+function encodedCutter(spec: CommandPolicySpec, encoding: Encoding | undefined): RecordCutter | undefined {
+  if (encoding === undefined) return undefined;
+  try {
+    return compileCutter({ ...spec, encoding });
+  } catch (error) {
+    // The delimiter cannot be found in this encoding. The output is converted to UTF-8 before it is cut.
+    if (!isAppError(error, "invalid")) throw error;
+    return undefined;
+  }
+}
 
 /**
  * Cuts the standard output of one command into records. If the output has an encoding, records are converted to UTF-8
@@ -13,14 +40,14 @@ export interface OutputRecords {
   /** Number of characters so far that are invalid in the encoding of the output. */
   readonly malformed: number;
   /** The records that the chunk completes. */
-  push(chunk: Buffer): readonly RawRecord[];
+  push(chunk: Uint8Array): readonly RawRecord[];
   /** As in `RecordStream`. */
   settle(): readonly RawRecord[];
   /** The records that are left at the end of the output. */
   end(): readonly RawRecord[];
 }
 
-export function outputRecords({ spec, cutter, encodedCutter, encoding }: CommandWork): OutputRecords {
+export function outputRecords({ spec, cutter, encodedCutter, encoding }: OutputCutting): OutputRecords {
   if (!spec.split && !spec.isdaemon) return new WholeOutput(encoding);
   if (encoding === undefined) return new PlainOutput(new RecordStream(cutter));
   return encodedCutter
@@ -37,7 +64,7 @@ class PlainOutput implements OutputRecords {
     this.#records = records;
   }
 
-  push(chunk: Buffer): readonly RawRecord[] {
+  push(chunk: Uint8Array): readonly RawRecord[] {
     return this.#records.push(chunk);
   }
 
@@ -61,7 +88,7 @@ class EncodedOutput implements OutputRecords {
     this.#encoding = encoding;
   }
 
-  push(chunk: Buffer): readonly RawRecord[] {
+  push(chunk: Uint8Array): readonly RawRecord[] {
     return this.#decoded(this.#records.push(chunk));
   }
 
@@ -81,7 +108,8 @@ class EncodedOutput implements OutputRecords {
   }
 }
 
-const REPLACEMENT = Buffer.from("\ufffd");
+const ENCODER = new TextEncoder();
+const REPLACEMENT = "\ufffd";
 
 /**
  * Output that is converted to UTF-8 first and then cut. It is used if the delimiter cannot be found in the encoding.
@@ -100,8 +128,8 @@ class ConvertedOutput implements OutputRecords {
     return this.#text.malformed;
   }
 
-  push(chunk: Buffer): readonly RawRecord[] {
-    return this.#marked(this.#records.push(Buffer.from(this.#text.take(chunk))));
+  push(chunk: Uint8Array): readonly RawRecord[] {
+    return this.#marked(this.#records.push(ENCODER.encode(this.#text.take(chunk))));
   }
 
   settle(): readonly RawRecord[] {
@@ -109,13 +137,16 @@ class ConvertedOutput implements OutputRecords {
   }
 
   end(): readonly RawRecord[] {
-    const rest = Buffer.from(this.#text.end());
+    const rest = ENCODER.encode(this.#text.end());
     return this.#marked([...this.#records.push(rest), ...this.#records.end()]);
   }
 
   #marked(records: readonly RawRecord[]): readonly RawRecord[] {
     if (this.malformed === 0) return records;
-    return records.map((record) => ({ ...record, malformed: Buffer.from(record.bytes).includes(REPLACEMENT) }));
+    return records.map((record) => ({
+      ...record,
+      malformed: new TextDecoder().decode(record.bytes).includes(REPLACEMENT),
+    }));
   }
 }
 
@@ -136,7 +167,7 @@ class WholeOutput implements OutputRecords {
     return this.#text?.malformed ?? 0;
   }
 
-  push(chunk: Buffer): readonly RawRecord[] {
+  push(chunk: Uint8Array): readonly RawRecord[] {
     if (this.#text === undefined) this.#kept.add(chunk);
     else {
       this.#raw.add(chunk);
@@ -164,7 +195,7 @@ class WholeOutput implements OutputRecords {
   #take(text: string): void {
     // Characters after the kept bytes are no part of the record.
     if (!this.#kept.isFull) this.#isMalformed ||= this.malformed > 0;
-    this.#kept.add(Buffer.from(text));
+    this.#kept.add(ENCODER.encode(text));
   }
 }
 
@@ -178,19 +209,25 @@ class Kept {
     return this.#bytes > RECORD_MAX_BYTES;
   }
 
-  add(chunk: Buffer): void {
+  add(chunk: Uint8Array): void {
     const room = Math.max(0, RECORD_MAX_BYTES - this.#bytes);
     // The sender may use its buffer again.
     if (room > 0) this.#chunks.push(new Uint8Array(chunk.subarray(0, room)));
     this.#bytes += chunk.length;
   }
 
-  bytes(): Buffer {
-    return Buffer.concat(this.#chunks);
+  bytes(): Uint8Array {
+    const all = new Uint8Array(Math.min(this.#bytes, RECORD_MAX_BYTES));
+    let at = 0;
+    for (const chunk of this.#chunks) {
+      all.set(chunk, at);
+      at += chunk.length;
+    }
+    return all;
   }
 }
 
-function lengthWithoutBreaks(text: Buffer): number {
+function lengthWithoutBreaks(text: Uint8Array): number {
   let end = text.length;
   while (end > 0 && (text[end - 1] === 10 || text[end - 1] === 13)) end--;
   return end;
