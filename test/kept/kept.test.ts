@@ -146,7 +146,7 @@ describe.each(VERSIONS)("a store made by %s", (version) => {
         expect(await everyRow(store)).toEqual([]);
     });
     // From now on a value without a checksum counts as damaged, so there must be none.
-    expect(await stateOf(dir)).toEqual({ format: 4, isAllChecked: true });
+    expect(await stateOf(dir)).toEqual({ format: 5, isAllChecked: true });
     expect(await checkStore(dir, runtime)).toMatchObject({ faults: 0 });
   });
 
@@ -154,7 +154,7 @@ describe.each(VERSIONS)("a store made by %s", (version) => {
     const dir = await opened(version, 31 * MINUTE_MS, async ({ engine }) => {
       expect(await everyRow(await engine.tenant("matrix"), { isPassing: true })).toHaveLength(1);
     });
-    expect(await stateOf(dir)).toEqual({ format: 4, isAllChecked: false });
+    expect(await stateOf(dir)).toEqual({ format: 5, isAllChecked: false });
   });
 
   test("whose values change a bit later on is told as damaged, row by row", async () => {

@@ -14,6 +14,7 @@ const UNREACHED = /^POST \/monitoring\/(?:(?:extagent|zabbix)\/)?(?:deploy|undep
 const FAILURES: Readonly<Record<string, string>> = {
   "POST /agent/enrol": "denied",
   "POST /monitoring/targets/confirm": "not_found",
+  "POST /monitoring/policy/preview": "unavailable",
   "POST /files/restore/*": "not_found",
   "DELETE /files/history/*": "not_found",
   "POST /license/import": "unsupported",

@@ -7344,7 +7344,7 @@ export interface Operations {
     revised: true;
   };
   /**
-   * What a policy, saved or given, reads on a host now, and what its rule makes of it; also needs jobs:run; nothing is stored.
+   * Shows the records that a policy, saved or given, has on a host now, and what its rule makes of them; also needs jobs:run; nothing is stored.
    *
    * `POST /monitoring/policy/preview`, permission: policies:write.
    *
@@ -7356,6 +7356,7 @@ export interface Operations {
       body: {
         /** Name of a saved policy. 1 to 200 characters. */
         name?: string;
+        /** Draft of a command policy. */
         command?: {
           /** Name of the policy. 1 to 200 characters. */
           name: string;
@@ -7407,6 +7408,7 @@ export interface Operations {
           /** added to the niceness of the agent: the higher, the later the command gets the processor. 0 to 19. */
           nice?: number;
         };
+        /** Draft of a log policy. */
         log?: {
           /** Name of the policy. 1 to 200 characters. */
           name: string;
