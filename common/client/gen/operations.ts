@@ -7344,7 +7344,7 @@ export interface Operations {
     revised: true;
   };
   /**
-   * Shows the records that a policy, saved or given, has on a host now, and what its rule makes of them; also needs jobs:run; nothing is stored.
+   * Shows the records that a policy, saved or given, has on a host now, and what its rule makes of them; also needs policies:run and jobs:run; nothing is stored.
    *
    * `POST /monitoring/policy/preview`, permission: policies:write.
    *

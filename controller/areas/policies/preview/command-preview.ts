@@ -28,7 +28,7 @@ export async function readCommand(
   const { command: line, ctype, depotname } = spec;
   const environment = { ...spec.environment, ODP_POLICY: spec.name };
   const user = spec.user ? { user: spec.user } : {};
-  const depot = ctype === 0 && depotname !== undefined ? { depot: depotname } : {};
+  const depot: { readonly depot?: string } = ctype === 0 && depotname ? { depot: depotname } : {};
   const command = { kind: "exec", line, environment, ...user, ...depot } as const;
   const read = await readHost(principal, parts, { host, command, signal, take });
   // The end of an output that was not read whole is not known to be a record.
@@ -40,8 +40,18 @@ export async function readCommand(
     records: records
       .slice(0, count)
       .map((record) => ({ text: Buffer.from(record.bytes).toString("utf8"), groups: {} })),
-    warnings: [...ownFolder(spec), ...unlimited(spec), ...ending(spec, read, isFull)],
+    warnings: [
+      ...(depot.depot ? [versionOf(depot.depot)] : []),
+      ...ownFolder(spec),
+      ...unlimited(spec),
+      ...ending(spec, read, isFull),
+    ],
   };
+}
+
+/** A host finds a depot by its name. */
+function versionOf(depot: string): string {
+  return `It ran in the version of the depot ${depot} that is deployed to the host, which may be another one.`;
 }
 
 function ownFolder({ command }: CommandPolicySpec): readonly string[] {

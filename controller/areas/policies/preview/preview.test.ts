@@ -49,7 +49,12 @@ beforeAll(async () => {
     runtime,
     trials: new RuleTrials({ hostObjects: () => new HostObjects([]), objects, rules, runtime }),
     targets: NAMED_HOSTS,
-    depots: { toDeploy: () => Promise.reject(new AppError("not_found", "There is no depot web.")) },
+    depots: {
+      toDeploy: (_by, name) =>
+        name === "tools"
+          ? Promise.resolve({ name, version: "1", files: [] })
+          : Promise.reject(new AppError("not_found", "There is no depot web.")),
+    },
     hosts: { dispatch, hasAgent: () => Promise.resolve(true) },
     policies: { get: () => Promise.resolve(saved) },
     zoneOf: () => Promise.resolve(undefined),
@@ -121,6 +126,12 @@ describe("a preview of a command policy", () => {
     expect(warnings).toEqual(["A preview runs the command without cpulimit, nice."]);
   });
 
+  test("says which version of a depot it used", async () => {
+    const inDepot = { ...DRAFT, command: "true", ctype: 0, depotname: "tools", depotversion: "1" } as const;
+    const { warnings } = await run({ command: inDepot });
+    expect(warnings[0]).toContain("the version of the depot tools that is deployed to the host");
+  });
+
   test("ends a command that never ends after the first records", async () => {
     const { state, records } = await run({ ...command("while echo a,1; do :; done"), records: 2 });
     expect([state, records.length]).toEqual(["enough", 2]);
@@ -147,7 +158,8 @@ describe("a preview of a command policy", () => {
     const inDepot = { ...DRAFT, command: "true", ctype: 0, depotname: "web", depotversion: "1" };
     await expect(run({ command: inDepot })).rejects.toMatchObject({ code: "not_found" });
     await expect(run({})).rejects.toMatchObject({ code: "invalid" });
-    for (const grants of [["policies:write"], ["jobs:run"]] as const)
+    const rights = ["policies:write", "policies:run", "jobs:run"] as const;
+    for (const grants of rights.map((missing) => rights.filter((one) => one !== missing)))
       await expect(run(command("true"), { by: { ...ADMIN, grants } })).rejects.toMatchObject({ code: "denied" });
     expect(ids.length - before).toBe(1);
   });

@@ -40,11 +40,13 @@ export class PolicyPreviews {
 
   /**
    * Previews a saved policy, or a draft after the checks of saving. The command runs on the host once more, beside the
-   * runs of an agent. The caller needs the rights to save policies and to run commands. `AppError("unavailable")` if the
+   * runs of an agent. The caller needs the rights to save and to deploy policies and to run jobs. `AppError("unavailable")` if the
    * host is away or lacks the depot. Also throws the errors of `PolicyService.save` and of `RuleTrials.ofRecords`.
    */
   async run(principal: Principal, asked: PolicyPreview, signal: AbortSignal): Promise<PreviewResult> {
     requirePermission(principal, "policies:write");
+    // A draft is any command, so what a preview runs takes the rights of a deployment and of a job.
+    requirePermission(principal, "policies:run");
     requirePermission(principal, "jobs:run");
     const spec = await this.#spec(principal, asked);
     await this.#named.check(principal, spec);

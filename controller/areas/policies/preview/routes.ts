@@ -9,7 +9,7 @@ export function previewRoutes(previews: PolicyPreviews): readonly Endpoint[] {
       path: "/monitoring/policy/preview",
       permission: "policies:write",
       summary:
-        "Shows the records that a policy, saved or given, has on a host now, and what its rule makes of them; also needs jobs:run; nothing is stored",
+        "Shows the records that a policy, saved or given, has on a host now, and what its rule makes of them; also needs policies:run and jobs:run; nothing is stored",
       body: "json",
       input: PolicyPreview,
       output: PolicyPreviewReply,
