@@ -7,8 +7,8 @@ import { RuleTryReply } from "./rules.ts";
 export const PolicyPreview = Type.Object(
   {
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: "Name of a saved policy" })),
-    command: Type.Optional(Type.Object(CommandPolicyInput.properties, { description: "Draft of a command policy" })),
-    log: Type.Optional(Type.Object(LogPolicyInput.properties, { description: "Draft of a log policy" })),
+    command: Type.Optional({ ...CommandPolicyInput, description: "Draft of a command policy" }),
+    log: Type.Optional({ ...LogPolicyInput, description: "Draft of a log policy" }),
     host: Type.String({ minLength: 1, maxLength: 200, description: "Name of the host to read from" }),
     records: Type.Optional(
       Type.Integer({

@@ -3,6 +3,7 @@ import {
   POLICY_BACKOFF_MAX_S,
   POLICY_BYTES_MAX,
   POLICY_CPU_MAX_S,
+  POLICY_ENVIRONMENT_MAX_ENTRIES,
   POLICY_ENVIRONMENT_VALUE_MAX_CHARACTERS,
   POLICY_MEMORY_MIN_BYTES,
   POLICY_NICE_MAX,
@@ -11,6 +12,8 @@ import {
 
 /** Name of a user of a host, which is safe in a line of a shell; empty: that of the agent. */
 export const HOST_USER = "^([A-Za-z_][A-Za-z0-9_.-]{0,63})?$";
+
+const VARIABLE_NAME = "^(?!ODP_)[A-Za-z_][A-Za-z0-9_]{0,99}$";
 
 /**
  * Members of a command policy that say how its command is run. An agent that does not know one of them must not run the
@@ -21,13 +24,13 @@ export const RUN_MEMBERS = {
     Type.Integer({
       minimum: 1,
       maximum: POLICY_RUN_MAX_S,
-      description: `seconds after which a run is ended with all its processes, and fails; ${POLICY_RUN_MAX_S} if absent. Not with isdaemon`,
+      description: `seconds after which a run is ended with all its processes, and fails; ${POLICY_RUN_MAX_S} if absent. Without effect with isdaemon`,
     }),
   ),
   overlap: Type.Optional(
     Type.Union([Type.Literal("skip"), Type.Literal("queue"), Type.Literal("replace"), Type.Literal("")], {
       description:
-        "when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon",
+        "when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Without effect with isdaemon",
     }),
   ),
   outputlimit: Type.Optional(
@@ -35,7 +38,7 @@ export const RUN_MEMBERS = {
       minimum: 1,
       maximum: POLICY_BYTES_MAX,
       description:
-        "bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon",
+        "bytes of the standard output of one run; the rest is dropped and counted in a gap. Without effect with isdaemon",
     }),
   ),
   backoff: Type.Optional(
@@ -54,9 +57,14 @@ export const RUN_MEMBERS = {
     }),
   ),
   environment: Type.Optional(
-    Type.Record(Type.String(), Type.String({ maxLength: POLICY_ENVIRONMENT_VALUE_MAX_CHARACTERS }), {
-      description: "environment variables of the command, by name",
-    }),
+    Type.Record(
+      Type.String(),
+      Type.String({ maxLength: POLICY_ENVIRONMENT_VALUE_MAX_CHARACTERS, documented: { pattern: "^[^\\u0000]*$" } }),
+      {
+        description: "environment variables of the command, by name. Names with ODP_ are set by the agent",
+        documented: { propertyNames: { pattern: VARIABLE_NAME }, maxProperties: POLICY_ENVIRONMENT_MAX_ENTRIES },
+      },
+    ),
   ),
   memorylimit: Type.Optional(
     Type.Integer({

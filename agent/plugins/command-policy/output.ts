@@ -44,7 +44,7 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
     if (options.atOnce) await run.flush(options.signal);
   };
   const settling = settleWhenSilent(work, records, take);
-  const limit = new OutputLimit(work.spec.outputlimit);
+  const limit = new OutputLimit(work.spec.isdaemon ? undefined : work.spec.outputlimit);
   const result = await work.host
     .exec({
       line: work.spec.command,

@@ -177,6 +177,14 @@ test("output of just the limit is whole", async () => {
   expect(gaps()).toEqual([]);
 });
 
+test("a limit of the output has no effect in a daemon, whose output has no end", async () => {
+  begin({ isdaemon: true, outputlimit: 6 }, { output: "one\ntwo\nthree\n", lastsMs: 60_000 });
+  await pass(11_000);
+  const records = sent.flatMap(({ body }) => (body.$case === "records" ? body.value.records.map(String) : []));
+  expect(records).toEqual(["one", "two", "three"]);
+  expect(gaps()).toEqual([]);
+});
+
 test("after failures, runs pause twice as long each time, and what was due meanwhile is counted", async () => {
   begin({ backoff: 5 }, { code: 1 });
   await pass(16_500);

@@ -6527,17 +6527,17 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
-      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Without effect with isdaemon. 1 to 21600. */
       timeout?: number;
-      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Without effect with isdaemon. */
       overlap?: "skip" | "queue" | "replace" | "";
-      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Without effect with isdaemon. 1 to 1099511627776. */
       outputlimit?: number;
       /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
       backoff?: number;
       /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
       user?: string;
-      /** environment variables of the command, by name. */
+      /** environment variables of the command, by name. Names with ODP_ are set by the agent. */
       environment?: Record<string, string>;
       /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
       memorylimit?: number;
@@ -6628,17 +6628,17 @@ export interface Operations {
         split?: boolean;
         /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
         isdaemon?: boolean;
-        /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+        /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Without effect with isdaemon. 1 to 21600. */
         timeout?: number;
-        /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+        /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Without effect with isdaemon. */
         overlap?: "skip" | "queue" | "replace" | "";
-        /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+        /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Without effect with isdaemon. 1 to 1099511627776. */
         outputlimit?: number;
         /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
         backoff?: number;
         /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
         user?: string;
-        /** environment variables of the command, by name. */
+        /** environment variables of the command, by name. Names with ODP_ are set by the agent. */
         environment?: Record<string, string>;
         /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
         memorylimit?: number;
@@ -6681,17 +6681,17 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
-      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Without effect with isdaemon. 1 to 21600. */
       timeout?: number;
-      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Without effect with isdaemon. */
       overlap?: "skip" | "queue" | "replace" | "";
-      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Without effect with isdaemon. 1 to 1099511627776. */
       outputlimit?: number;
       /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
       backoff?: number;
       /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
       user?: string;
-      /** environment variables of the command, by name. */
+      /** environment variables of the command, by name. Names with ODP_ are set by the agent. */
       environment?: Record<string, string>;
       /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
       memorylimit?: number;
@@ -6780,17 +6780,17 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
-      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Without effect with isdaemon. 1 to 21600. */
       timeout?: number;
-      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Without effect with isdaemon. */
       overlap?: "skip" | "queue" | "replace" | "";
-      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Without effect with isdaemon. 1 to 1099511627776. */
       outputlimit?: number;
       /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
       backoff?: number;
       /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
       user?: string;
-      /** environment variables of the command, by name. */
+      /** environment variables of the command, by name. Names with ODP_ are set by the agent. */
       environment?: Record<string, string>;
       /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
       memorylimit?: number;
@@ -6874,17 +6874,17 @@ export interface Operations {
         split?: boolean;
         /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
         isdaemon?: boolean;
-        /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+        /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Without effect with isdaemon. 1 to 21600. */
         timeout?: number;
-        /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+        /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Without effect with isdaemon. */
         overlap?: "skip" | "queue" | "replace" | "";
-        /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+        /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Without effect with isdaemon. 1 to 1099511627776. */
         outputlimit?: number;
         /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
         backoff?: number;
         /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
         user?: string;
-        /** environment variables of the command, by name. */
+        /** environment variables of the command, by name. Names with ODP_ are set by the agent. */
         environment?: Record<string, string>;
         /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
         memorylimit?: number;
@@ -6939,17 +6939,17 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
-      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Without effect with isdaemon. 1 to 21600. */
       timeout?: number;
-      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Without effect with isdaemon. */
       overlap?: "skip" | "queue" | "replace" | "";
-      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Without effect with isdaemon. 1 to 1099511627776. */
       outputlimit?: number;
       /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
       backoff?: number;
       /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
       user?: string;
-      /** environment variables of the command, by name. */
+      /** environment variables of the command, by name. Names with ODP_ are set by the agent. */
       environment?: Record<string, string>;
       /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
       memorylimit?: number;
@@ -7092,17 +7092,17 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
-      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Without effect with isdaemon. 1 to 21600. */
       timeout?: number;
-      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Without effect with isdaemon. */
       overlap?: "skip" | "queue" | "replace" | "";
-      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Without effect with isdaemon. 1 to 1099511627776. */
       outputlimit?: number;
       /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
       backoff?: number;
       /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
       user?: string;
-      /** environment variables of the command, by name. */
+      /** environment variables of the command, by name. Names with ODP_ are set by the agent. */
       environment?: Record<string, string>;
       /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
       memorylimit?: number;
@@ -7292,17 +7292,17 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
-      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Without effect with isdaemon. 1 to 21600. */
       timeout?: number;
-      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Without effect with isdaemon. */
       overlap?: "skip" | "queue" | "replace" | "";
-      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Without effect with isdaemon. 1 to 1099511627776. */
       outputlimit?: number;
       /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
       backoff?: number;
       /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
       user?: string;
-      /** environment variables of the command, by name. */
+      /** environment variables of the command, by name. Names with ODP_ are set by the agent. */
       environment?: Record<string, string>;
       /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
       memorylimit?: number;
@@ -7389,17 +7389,17 @@ export interface Operations {
           split?: boolean;
           /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
           isdaemon?: boolean;
-          /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+          /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Without effect with isdaemon. 1 to 21600. */
           timeout?: number;
-          /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+          /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Without effect with isdaemon. */
           overlap?: "skip" | "queue" | "replace" | "";
-          /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+          /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Without effect with isdaemon. 1 to 1099511627776. */
           outputlimit?: number;
           /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
           backoff?: number;
           /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
           user?: string;
-          /** environment variables of the command, by name. */
+          /** environment variables of the command, by name. Names with ODP_ are set by the agent. */
           environment?: Record<string, string>;
           /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
           memorylimit?: number;
@@ -7550,17 +7550,17 @@ export interface Operations {
       split?: boolean;
       /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
-      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Not with isdaemon. 1 to 21600. */
+      /** seconds after which a run is ended with all its processes, and fails; 21600 if absent. Without effect with isdaemon. 1 to 21600. */
       timeout?: number;
-      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Not with isdaemon. */
+      /** when a run is due while the former one goes on. skip, empty or absent: it is skipped and counted. queue: the last due one begins when the former one has ended. replace: the former one is ended, and fails. Without effect with isdaemon. */
       overlap?: "skip" | "queue" | "replace" | "";
-      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Not with isdaemon. 1 to 1099511627776. */
+      /** bytes of the standard output of one run; the rest is dropped and counted in a gap. Without effect with isdaemon. 1 to 1099511627776. */
       outputlimit?: number;
       /** longest pause in seconds after failures, which doubles from the interval with each; runs that are due meanwhile are skipped and counted. Absent: no pause, but of a daemon at most a minute. 1 to 604800. */
       backoff?: number;
       /** user of the host who runs the command; empty or absent: the user of the agent. Only root runs it as another. */
       user?: string;
-      /** environment variables of the command, by name. */
+      /** environment variables of the command, by name. Names with ODP_ are set by the agent. */
       environment?: Record<string, string>;
       /** bytes of address space that each process of the command may have. 1048576 to 1099511627776. */
       memorylimit?: number;

@@ -36,3 +36,15 @@ test("members about records and the order of files that have no effect are told"
   ]);
   expect(idle({ ...log, translation, priority: ["part", "day"] })).toEqual([]);
 });
+
+test("members about runs that a daemon lacks, and a pause that skips no run, are told", () => {
+  const runs = { timeout: 5, overlap: "skip", outputlimit: 9 };
+  expect(idle({ ...command, ...runs, isdaemon: true })).toEqual([
+    "timeout, overlap, outputlimit: without effect with isdaemon, as a daemon has no runs that are due and end.",
+  ]);
+  expect(idle({ ...command, ...runs, backoff: 3_601 })).toEqual([]);
+  const short = "backoff: without effect, as a pause of 3600 seconds skips no run of an interval of 3600.";
+  expect(idle({ ...command, backoff: 3_600 })).toEqual([short]);
+  expect(idle({ ...command, backoff: 5, unit: "year" })).toHaveLength(1);
+  expect(idle({ ...command, backoff: 5, isdaemon: true })).toEqual([]);
+});

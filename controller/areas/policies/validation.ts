@@ -5,7 +5,7 @@ import { compileCutter } from "../../../common/agent/records.ts";
 import { CommandPolicySpec, LogPolicySpec, TIME_ZONE, type PolicySpec } from "../../../common/api/policies.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { fileName } from "../../../common/paths.ts";
-import { checkRuns } from "./run-members.ts";
+import { checkEnvironment } from "./run-members.ts";
 import { timeZoneOf } from "../../../common/times/index.ts";
 import { compilePattern, type Pattern } from "../../../common/regex/pattern.ts";
 
@@ -29,7 +29,7 @@ function checkTimeZone({ attrs }: PolicySpec): void {
 
 function checkCommand(spec: CommandPolicySpec): void {
   policyEncoding(spec);
-  checkRuns(spec);
+  checkEnvironment(spec.environment);
   if (spec.ctype !== 0) return;
   if (!spec.depotname)
     throw new AppError("invalid", "A command policy with ctype 0 runs in a depot's folder: depotname is missing.");
