@@ -1,5 +1,7 @@
-import { readFileSync, readlinkSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync, readlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { EXTERNAL_AGENT_STATE_MAX_BYTES } from "../common/limits.ts";
+import { OPEN_FLAGS } from "./disk/trusted-path.ts";
 
 /** Variable by which processes of external agents are recognised. Their start command gets it from the controller. */
 const VARIABLE = Buffer.from("\0ODP_EXTERNAL_AGENT=");
@@ -57,11 +59,19 @@ export class ExternalAgents {
   }
 }
 
-/** Empty for a folder that has no external agent. */
+/**
+ * Empty for a folder without a regular file of that name and of a usual length. Any user can make such a file above a
+ * program of their own.
+ */
 function stateIn(folder: string): string {
+  let file: number | undefined;
   try {
-    return readFileSync(join(folder, STATE_FILE), "utf8");
+    file = openSync(join(folder, STATE_FILE), OPEN_FLAGS);
+    const seen = fstatSync(file);
+    return seen.isFile() && seen.size <= EXTERNAL_AGENT_STATE_MAX_BYTES ? readFileSync(file, "utf8") : "";
   } catch {
     return "";
+  } finally {
+    if (file !== undefined) closeSync(file);
   }
 }

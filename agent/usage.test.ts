@@ -1,9 +1,10 @@
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { USAGE_INTERVAL_MS } from "../common/limits.ts";
+import { EXTERNAL_AGENT_STATE_MAX_BYTES, USAGE_INTERVAL_MS } from "../common/limits.ts";
 import { TestClock } from "../test/helpers/time/runtime.ts";
 import { UsageReader } from "./usage.ts";
 
@@ -78,6 +79,19 @@ test("an external agent that overwrites its environment is recognised by a progr
     await symlink(join(home, program), join(root, String(pid), "exe"));
   }
   expect(read()).toEqual({ extagent: { memory: 10_240, processes: 1 } });
+});
+
+test("a state file that is a pipe, a link or too long stops nothing, as users may make it above their programs", async () => {
+  await put(40, { group: 40, ticks: 0, kib: 10 });
+  const home = join(root, "home");
+  await mkdir(join(home, "a", "b", "c"), { recursive: true });
+  await symlink(join(home, "a/b/c/program"), join(root, "40", "exe"));
+  execFileSync("mkfifo", [join(home, "a", ".odp-external-agent")]);
+  const listed = `program -> ${home}/a/b/c/program\n`;
+  await writeFile(join(home, "a/b/.odp-external-agent"), listed + " ".repeat(EXTERNAL_AGENT_STATE_MAX_BYTES));
+  await writeFile(join(home, "list"), listed);
+  await symlink(join(home, "list"), join(home, "a/b/c/.odp-external-agent"));
+  expect(read()).toEqual({});
 });
 
 test("nothing is read again before the interval is over", async () => {

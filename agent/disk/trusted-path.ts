@@ -12,8 +12,11 @@ interface Resolved {
   readonly owners: ReadonlySet<number>;
 }
 
-/** Flags that the system does not have are left out. */
-const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+/**
+ * For files in folders of other users: no link is followed, and no pipe is waited for. Flags that the system does not
+ * have are left out.
+ */
+export const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /**
  * Opens a path for reading that other users can change. It follows links like Linux with `protected_symlinks`: each

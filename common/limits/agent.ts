@@ -184,6 +184,8 @@ export const POLICY_STATES_MAX = 128;
 export const POLICY_STATE_MAX_CHARACTERS = 250;
 /** Least time between two readings of the processor time and memory of daemons and external agents. */
 export const USAGE_INTERVAL_MS = 30_000;
+/** Longest list of programs of an external agent that the agent reads; a longer one counts as none. */
+export const EXTERNAL_AGENT_STATE_MAX_BYTES = 256 * KIB;
 export const POLICY_RESTART_MIN_MS = 1_000;
 export const POLICY_RESTART_MAX_MS = 60_000;
 export const RUN_BUFFER_MAX_BYTES = MIB;

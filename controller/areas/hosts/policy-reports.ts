@@ -46,8 +46,8 @@ function parsedUsage(text: string): ProcessUsage | undefined {
   try {
     const usage: Partial<Record<string, unknown>> = { ...(JSON.parse(text) as object) };
     const { cpu, memory } = usage;
-    if (typeof memory !== "number") return undefined;
-    return { memory, ...(typeof cpu === "number" && { cpu }) };
+    if (typeof memory !== "number" || !Number.isSafeInteger(memory)) return undefined;
+    return { memory, ...(typeof cpu === "number" && Number.isFinite(cpu) && { cpu }) };
   } catch {
     return undefined;
   }

@@ -177,14 +177,15 @@ test("columns that are hidden from a reader are as if they were never set", asyn
 });
 
 test("a daemon that runs has the usage of its processes, as its agent told it last", async () => {
-  const agent = await agentOn("up", { p: "running", q: "running", r: "failed: late" });
-  for (const name of ["p", "q", "r"]) await place(name, ["up"]);
+  const agent = await agentOn("up", { p: "running", q: "running", r: "failed: late", t: "running" });
+  for (const name of ["p", "q", "r", "t"]) await place(name, ["up"]);
   const usage = {
-    "usage/": "5",
+    "usage/": "6",
     "usage/policy/p": '{"cpu":12.5,"memory":4096,"processes":2}',
     "usage/policy/q": '{"memory":1024,"processes":1}',
     "usage/policy/r": '{"cpu":1,"memory":1,"processes":1}',
     "usage/policy/s": "wrong",
+    "usage/policy/t": '{"cpu":1e999,"memory":1.5}',
     "usage/extagent": '{"cpu":0,"memory":2048,"processes":1}',
   };
   laterMs += HOST_FACTS_MIN_INTERVAL_MS;
@@ -195,6 +196,7 @@ test("a daemon that runs has the usage of its processes, as its agent told it la
     ["p", 12.5, 4096],
     ["q", null, 1024],
     ["r", null, null],
+    ["t", null, null],
   ]);
   const [host] = await rowsOf("/matrix/system/hostinfo where host = 'up'");
   expect(host?.["usage"]).toMatchObject({ extagent: usage["usage/extagent"], "policy/p": usage["usage/policy/p"] });
