@@ -1,10 +1,9 @@
+import { USER_NAME } from "../../common/agent/user-name.ts";
 import { AppError } from "../../common/errors.ts";
 import { POLICY_USER_LOOKUP_MS } from "../../common/limits.ts";
 import type { Exec, ExecOptions } from "./exec.ts";
 import type { HostUser } from "./program.ts";
 
-/** A name that is safe in a line of a shell. */
-const NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
 const ROOT = 0;
 
 /** Users of this host, as commands need them. */
@@ -40,7 +39,7 @@ export function closedTo({ name }: HostUser, path: string): AppError {
 }
 
 async function findHostUser(exec: Exec, name: string, signal?: AbortSignal): Promise<HostUser | undefined> {
-  if (!NAME.test(name)) throw new AppError("invalid", `${JSON.stringify(name)} is no name of a user.`);
+  if (!USER_NAME.test(name)) throw new AppError("invalid", `${JSON.stringify(name)} is no name of a user.`);
   const groups = "{ setpriv --help | grep -q init-groups && command -v setpriv; }";
   const line = `id -u && id -u ${name} && id -g ${name} && echo ~${name} && ${groups}`;
   const [own, uid, gid, home = "/", setpriv] = await linesOf(exec, { line, signal });

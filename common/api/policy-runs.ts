@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { USER_NAME } from "../agent/user-name.ts";
 import {
   POLICY_BACKOFF_MAX_S,
   POLICY_BYTES_MAX,
@@ -10,8 +11,8 @@ import {
   POLICY_RUN_MAX_S,
 } from "../limits.ts";
 
-/** Name of a user of a host, which is safe in a line of a shell; empty: that of the agent. */
-export const HOST_USER = "^([A-Za-z_][A-Za-z0-9_.-]{0,63})?$";
+/** Name of a user of a host; empty: that of the agent. */
+export const HOST_USER = `^$|${USER_NAME.source}`;
 
 const VARIABLE_NAME = "^(?!ODP_)[A-Za-z_][A-Za-z0-9_]{0,99}$";
 

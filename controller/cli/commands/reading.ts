@@ -27,7 +27,7 @@ export async function columnsOnly(mql: string): Promise<string | undefined> {
   return printStatement({ ...only, limit: { kind: "number", text: "0", span: NOWHERE } });
 }
 
-/** None if the text is no MQL, of which the controller tells. */
+/** Returns no statement for a text that is no MQL: the controller tells the reason. */
 function statementsIn(parseScript: (text: string) => Script, mql: string): readonly Statement[] {
   try {
     return parseScript(mql).statements;

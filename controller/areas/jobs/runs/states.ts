@@ -63,8 +63,8 @@ interface Found {
 function stateOf({ runId, open, rows, waiting }: Found): JobRunState {
   const state = open === undefined ? "ended" : open.startedMs === undefined ? "waiting" : "running";
   const begun = rows.filter(({ host }) => host !== NO_HOST);
-  const started = open?.startedMs ?? Math.min(...timesOf(begun, "stime"));
-  const ended = Math.max(...timesOf(rows, "etime"));
+  const started = open?.startedMs ?? timesOf(begun, "stime").reduce((a, b) => Math.min(a, b), Infinity);
+  const ended = timesOf(rows, "etime").reduce((a, b) => Math.max(a, b), -Infinity);
   return {
     runid: runId,
     job: open?.job ?? String(rows[0]?.["name"]),
