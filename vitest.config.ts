@@ -153,11 +153,23 @@ const LEFT_PROCESSOR = {
   expect: { poll: { timeout: 300_000 } },
 } as const;
 
+/** Tests of a controller as a whole: what all its areas together promise. */
+const WHOLE = ["test/{durability,mql,openapi,revisions,scripts,security,values}/**/*.test.ts"] as const;
+
+const ON_NODE_ALONE = {
+  sequence: { groupOrder: 0 },
+  // Files share a process: loading the controller takes longer than most of them do.
+  isolate: false,
+  // More than processors, as many tests wait for a time that passes.
+  maxWorkers: IS_BESIDE_OTHERS ? 3 : 4,
+  ...(IS_BESIDE_OTHERS && LEFT_PROCESSOR),
+} as const;
+
 /**
- * Projects by what they need: `unit` nothing, `cluster` and `areas-cluster` a real etcd and Cassandra, `e2e` built
+ * Projects by what they need: `unit` and `whole` nothing, `cluster` and `areas-cluster` a real etcd and Cassandra, `e2e` built
  * bundles and processes, `ring` three of each, `sim` processor time. They run one after the other: what is measured
- * against a deadline should not wait for another suite's work. `npm test` runs `unit`, `sim` and `ring` beside the
- * others (`test/tools/test.ts`).
+ * against a deadline should not wait for another suite's work. `npm test` runs `unit`, `whole`, `sim` and `ring` beside
+ * the others (`test/tools/test.ts`).
  */
 export default defineConfig({
   test: {
@@ -182,16 +194,15 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          ...ON_NODE_ALONE,
           name: "unit",
-          sequence: { groupOrder: 0 },
           include: ["{common,controller,agent,deploy,test}/**/*.test.ts"],
-          exclude: ["**/*.cluster.test.ts", "test/{e2e,ring,sim}/**", "**/node_modules/**"],
-          // Files share a process: loading the controller takes longer than most of them do.
-          isolate: false,
-          // More than processors, as many tests wait for a time that passes.
-          maxWorkers: IS_BESIDE_OTHERS ? 3 : 4,
-          ...(IS_BESIDE_OTHERS && LEFT_PROCESSOR),
+          exclude: ["**/*.cluster.test.ts", ...WHOLE, "test/{e2e,ring,sim}/**", "**/node_modules/**"],
         },
+      },
+      {
+        extends: true,
+        test: { ...ON_NODE_ALONE, name: "whole", include: [...WHOLE], exclude: ["**/*.cluster.test.ts"] },
       },
       {
         extends: true,

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { seededRandom } from "../../test/helpers/time/clock.ts";
+import { seedsOf } from "../../test/helpers/time/times.ts";
 import { TreeGenerator } from "../../test/helpers/mql/trees.ts";
 import { isAppError } from "../errors.ts";
 import { parseConditionText, parseScript, printCondition, printStatement } from "./index.ts";
 
-const SEEDS = [1, 2, 3, 4];
+const SEEDS = seedsOf([], 2);
 
 /** Removes positions, which are not part of the meaning. */
 function bare(tree: unknown): unknown {

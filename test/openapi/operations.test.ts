@@ -14,7 +14,7 @@ test("every operation has a name of its own, which is an identifier in every lan
   expect(apart.size).toBe(names.length);
 });
 
-/** `npx vitest run --project unit test/openapi/operations.test.ts -u` adds the name of a new operation. */
+/** `npx vitest run --project whole test/openapi/operations.test.ts -u` adds the name of a new operation. */
 test("the names of operations stay", async () => {
   const lines = operations.map(({ method, path, described }) => `${described.operationId} ${method} ${path}\n`);
   await expect(lines.sort().join("")).toMatchFileSnapshot("operations.txt");

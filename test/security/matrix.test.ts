@@ -11,7 +11,7 @@ import { openWorld, type World } from "./world.ts";
 
 /**
  * Users that may call each endpoint, event stream and WebSocket (`WS`). The results are compared with the table in
- * `matrix.txt`, which is reviewed like code. `npx vitest run --project unit test/security/matrix.test.ts -u` updates
+ * `matrix.txt`, which is reviewed like code. `npx vitest run --project whole test/security/matrix.test.ts -u` updates
  * it.
  */
 

@@ -20,7 +20,7 @@ const STEPS: readonly (readonly [name: string, command: string])[] = [
   // Pages that name tests, titles and words of other files: a change of those is told here, not after all tests.
   ["named files", "tsx test/tools/named-files.ts"],
   ["page of promises", "tsx test/tools/promises.ts --page"],
-  ["page of ASVS", "vitest run --project unit --reporter dot test/security/asvs.test.ts"],
+  ["page of ASVS", "vitest run --project whole --reporter dot test/security/asvs.test.ts"],
 ];
 
 /**

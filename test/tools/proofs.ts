@@ -8,7 +8,8 @@ import { SOAK_PARTS } from "./soak/parts.ts";
 
 /** Needs of each project of vitest; a new one needs a line. */
 const NEEDS: Readonly<Record<string, string>> = {
-  unit: "Node alone; areas run over the embedded engine",
+  unit: "Node alone: tests beside their sources; areas run over the embedded engine",
+  whole: "Node alone: what the areas of a controller promise together, such as rights, statements and kept data",
   "areas-cluster": "etcd and Cassandra: the tests of areas whose work depends on what a store can do",
   "areas-soak":
     "etcd and Cassandra: tests of areas that ask of a store only what its contract promises. In `npm run soak`, not in every run",

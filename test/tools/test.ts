@@ -9,17 +9,17 @@ import { FAILURES_FILE } from "./failures.ts";
 /**
  * `npm test`: all vitest projects except the soak's, in three sequences side by side. The projects of the first mostly
  * wait for stores and programs, and `ring`, the second, for its members; the third takes the rest of the processors:
- * first `unit`, then `sim`, which waits for nothing. What runs beside the first is printed project by project. All
+ * first `unit` and `whole`, then `sim`, which waits for nothing. What runs beside the first is printed project by project. All
  * failures are printed once more at the end, and the time of each test file is in `.reports/durations.tsv`. Arguments
  * after `npm test --` go to vitest.
  */
 const LAST = ["e2e"];
-/** Projects and priorities of the other sequences. `unit` and `ring` have generous deadlines, `sim` has none. */
-const BESIDE: readonly (readonly (readonly [name: string, priority: number])[])[] = [
-  [["ring", constants.priority.PRIORITY_NORMAL]],
+/** Projects and priorities of the other sequences. `unit`, `whole` and `ring` have generous deadlines, `sim` has none. */
+const BESIDE: readonly (readonly (readonly [names: readonly string[], priority: number])[])[] = [
+  [[["ring"], constants.priority.PRIORITY_NORMAL]],
   [
-    ["unit", constants.priority.PRIORITY_BELOW_NORMAL],
-    ["sim", constants.priority.PRIORITY_LOW],
+    [["unit", "whole"], constants.priority.PRIORITY_BELOW_NORMAL],
+    [["sim"], constants.priority.PRIORITY_LOW],
   ],
 ];
 /** Characters printed of all failures. */
@@ -46,7 +46,7 @@ const durations = join(REPORTS, "durations.tsv");
 writeFileSync(durations, "");
 
 const beside = Promise.all(BESIDE.map(runOneAfterAnother));
-const elsewhere = [...SOAK_PROJECTS, ...LAST, ...BESIDE.flat().map(([name]) => name)];
+const elsewhere = [...SOAK_PROJECTS, ...LAST, ...BESIDE.flat().flatMap(([names]) => names)];
 const others = projects().filter((name) => !elsewhere.includes(name));
 const runs: Ended[] = [];
 for (const names of [others, ...LAST.map((name) => [name])]) if (!stopped) runs.push(await vitest(names).ended);
@@ -80,9 +80,9 @@ function projects(): string[] {
 
 async function runOneAfterAnother(sequence: (typeof BESIDE)[number]): Promise<readonly Ended[]> {
   const all: Ended[] = [];
-  for (const [name, priority] of sequence) {
+  for (const [names, priority] of sequence) {
     if (stopped) break;
-    const run = vitest([name], priority);
+    const run = vitest(names, priority);
     all.push(await run.ended);
     console.log(run.said());
   }

@@ -161,7 +161,7 @@ test("a folder of more files than one step takes is copied and moved whole", asy
 });
 
 /** See `Mortality`: with 2, every state comes once. On the cluster, each simulated life of a controller takes a second. */
-const WRITES_BETWEEN = onCluster ? 3 : 2;
+const WRITES_BETWEEN = onCluster ? 3 : TIMES > 1 ? 2 : 5;
 const KINDS = onCluster
   ? (["rename", "replacing copy"] as const)
   : (["rename", "copy", "replacing copy", "remove"] as const);

@@ -131,7 +131,7 @@ test("of two controllers the clock that is ahead decides, and the writes of a st
 
 /** Seeds that once found a fault. */
 const KEPT_SEEDS: readonly number[] = [];
-const HISTORIES = onCluster ? 12 : TIMES > 1 ? 500 * TIMES : 200;
+const HISTORIES = onCluster ? 12 : TIMES > 1 ? 500 * TIMES : 80;
 const HISTORIES_MAX_MS = 240_000 * TIMES;
 const SIDE_BY_SIDE = 16;
 

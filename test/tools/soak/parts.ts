@@ -26,6 +26,7 @@ const RANDOM_TESTS = [
   "agent/plugins/log-policy/rotation/lookalikes.test.ts",
   "agent/plugins/log-policy/rotation/rotation.test.ts",
   "common/calendar",
+  "common/mql/print.test.ts",
   "common/schedule/zones.test.ts",
   "common/text/text-stream.test.ts",
   "controller/areas/appcontext/age.test.ts",
@@ -90,6 +91,7 @@ const TIMED_ON_CLUSTER = ["controller/outage.cluster.test.ts", "controller/store
 /** Tests that measure times have the machine for themselves. */
 const ALONE = "--no-file-parallelism";
 const BOUND_TIMES = { ODP_TEST_TIMED: "1" };
+const ON_NODE_ALONE = ["unit", "whole"];
 const FUZZ = ["test/security/rights-fuzz.test.ts"];
 const SCHEDULES = ["test/sim/schedules.test.ts"];
 const LOSSES = ["test/ring/loss.test.ts"];
@@ -119,9 +121,9 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     files: [...RANDOM_TESTS, ...RANDOM_ON_CLUSTER, ...ON_PROGRAMS],
     async run(count, seed, print) {
       const numbers = { ODP_TEST_TIMES: String(count), ODP_TEST_SEED: String(seed) };
-      await tests("unit", RANDOM_TESTS, numbers, print);
-      await tests("areas-cluster", RANDOM_ON_CLUSTER, numbers, print);
-      await tests("e2e", ON_PROGRAMS, numbers, print);
+      await tests(ON_NODE_ALONE, RANDOM_TESTS, numbers, print);
+      await tests(["areas-cluster"], RANDOM_ON_CLUSTER, numbers, print);
+      await tests(["e2e"], ON_PROGRAMS, numbers, print);
     },
   },
   {
@@ -132,8 +134,8 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     files: [...TIMED, ...TIMED_ON_CLUSTER],
     run: (count, _seed, print) =>
       repeated(count, async () => {
-        await tests("unit", [ALONE, ...TIMED], BOUND_TIMES, print);
-        await tests("cluster", TIMED_ON_CLUSTER, BOUND_TIMES, print);
+        await tests(ON_NODE_ALONE, [ALONE, ...TIMED], BOUND_TIMES, print);
+        await tests(["cluster"], TIMED_ON_CLUSTER, BOUND_TIMES, print);
       }),
   },
   {
@@ -142,7 +144,7 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     count: 1,
     portion: 1,
     files: [],
-    run: (count, seed, print) => repeated(count, () => tests("areas-soak", [], seeded(seed), print)),
+    run: (count, seed, print) => repeated(count, () => tests(["areas-soak"], [], seeded(seed), print)),
   },
   {
     name: "calls",
@@ -150,7 +152,7 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     count: 1_000_000,
     portion: 100_000,
     files: FUZZ,
-    run: (count, seed, print) => tests("unit", FUZZ, { ...seeded(seed), ODP_FUZZ_CALLS: String(count) }, print),
+    run: (count, seed, print) => tests(ON_NODE_ALONE, FUZZ, { ...seeded(seed), ODP_FUZZ_CALLS: String(count) }, print),
   },
   {
     name: "histories",
@@ -182,7 +184,7 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     count: 1_000_000,
     portion: 100_000,
     files: ROTATIONS,
-    run: (count, _seed, print) => tests("e2e", ROTATIONS, { ODP_TEST_LINES: String(count) }, print),
+    run: (count, _seed, print) => tests(["e2e"], ROTATIONS, { ODP_TEST_LINES: String(count) }, print),
   },
   {
     name: "leaders",
@@ -191,7 +193,7 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     portion: 3,
     files: LEADERS,
     run: (count, seed, print) =>
-      tests("e2e", LEADERS, { ODP_LEADER_ROUNDS: String(count), ODP_TEST_SEED: String(seed) }, print),
+      tests(["e2e"], LEADERS, { ODP_LEADER_ROUNDS: String(count), ODP_TEST_SEED: String(seed) }, print),
   },
   {
     name: "answers",
@@ -213,8 +215,8 @@ export const SOAK_PARTS: readonly SoakPart[] = [
 
 async function loseMembers(count: number, seed: number, print: Print): Promise<void> {
   const numbers = { ...seeded(seed), ...BOUND_TIMES, ODP_RING_TIMES: String(count) };
-  await tests("ring", LOSSES, numbers, print);
-  await tests("ring-soak", LOSSES_OF_CONFIGURATION, numbers, print);
+  await tests(["ring"], LOSSES, numbers, print);
+  await tests(["ring-soak"], LOSSES_OF_CONFIGURATION, numbers, print);
 }
 
 async function answersAsDescribed(count: number, seed: number, print: Print): Promise<void> {
@@ -224,9 +226,9 @@ async function answersAsDescribed(count: number, seed: number, print: Print): Pr
 
 async function grow(count: number, seed: number, print: Print): Promise<void> {
   const numbers = { ...seeded(seed), ODP_TEST_AGE: String(count) };
-  await tests("cluster", OF_AGE_ON_ONE_NODE, numbers, print);
-  await tests("ring-soak", OF_AGE_ON_RING, numbers, print);
-  await tests("ring-soak", [], FIVE_NODES, print);
+  await tests(["cluster"], OF_AGE_ON_ONE_NODE, numbers, print);
+  await tests(["ring-soak"], OF_AGE_ON_RING, numbers, print);
+  await tests(["ring-soak"], [], FIVE_NODES, print);
 }
 
 /** Passes the first seed of a portion to tests that draw. */
@@ -243,7 +245,7 @@ async function simulate(count: number, seed: number): Promise<void> {
 async function simulateSchedules(count: number, seed: number, print: Print): Promise<void> {
   for (let done = 0; done < count; done += SCHEDULES_PER_PROCESS)
     await tests(
-      "sim",
+      ["sim"],
       SCHEDULES,
       { ODP_SIM_FROM: String(seed + done), ODP_SIM_SCHEDULES: String(Math.min(SCHEDULES_PER_PROCESS, count - done)) },
       print,
@@ -254,16 +256,17 @@ async function repeated(count: number, work: () => Promise<void>): Promise<void>
   for (let done = 0; done < count; done += 1) await work();
 }
 
-/** Runs files of a vitest project; without files, the whole project. */
+/** Runs files of some projects of vitest; without files, the projects as a whole. */
 async function tests(
-  project: string,
+  projects: readonly string[],
   files: readonly string[],
   numbers: Readonly<Record<string, string>>,
   print: Print,
 ): Promise<void> {
-  const vitest = ["node_modules/vitest/vitest.mjs", "run", "--project", project];
+  const chosen = projects.flatMap((project) => ["--project", project]);
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", ...chosen];
   const times = ["--testTimeout", `${TEST_MAX_MS}`, "--hookTimeout", `${TEST_MAX_MS}`];
-  const again = `npx vitest run --project ${project} ${files.join(" ")}`;
+  const again = `npx vitest run ${[...chosen, ...files].join(" ")}`;
   await run([...vitest, ...times, ...files], numbers, print, again);
 }
 

@@ -13,7 +13,7 @@ import type { FileService } from "../service.ts";
 const admin = testPrincipal();
 const history = { ageMs: 3_600_000, maxBytes: 1_000_000 };
 /** On the cluster, each simulated life of a controller takes seconds. */
-const WRITES_BETWEEN = onCluster ? 15 : TIMES > 1 ? 1 : 2;
+const WRITES_BETWEEN = onCluster ? 15 : TIMES > 1 ? 1 : 5;
 
 let engine: TestEngine;
 let heir: FileController;

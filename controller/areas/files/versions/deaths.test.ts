@@ -84,7 +84,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
 };
 
 /** On the cluster, each simulated life of a controller takes seconds. */
-const WRITES_BETWEEN = onCluster ? 15 : TIMES > 1 ? 1 : 3;
+const WRITES_BETWEEN = onCluster ? 15 : TIMES > 1 ? 1 : 5;
 
 /** Begins the work in a controller that dies at the given write. Returns true if it died before the work ended. */
 async function dies(life: number, work: (files: FileService) => Promise<unknown>): Promise<boolean> {

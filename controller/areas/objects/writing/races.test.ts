@@ -11,7 +11,7 @@ import { type HistoryOptions, history } from "../../../../test/helpers/objects/r
 
 useRaces();
 
-const HISTORIES = Number(process.env.ODP_RACE_HISTORIES ?? (onCluster ? 50 : 150 * TIMES));
+const HISTORIES = Number(process.env.ODP_RACE_HISTORIES ?? (onCluster ? 50 : (TIMES > 1 ? 150 : 60) * TIMES));
 const SEED = Number(process.env.ODP_TEST_SEED ?? 1);
 /**
  * They find something as soon as a write is not put above what was read (2, once 31), an edge of the same write not
