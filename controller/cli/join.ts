@@ -1,3 +1,4 @@
+import { AGENT_NODE_FLAGS } from "../../common/agent/node-flags.ts";
 import { column, type View } from "./formats/columns.ts";
 
 export interface JoinToken {
@@ -16,7 +17,7 @@ export function joinLine({ token, controller }: JoinToken, host: string | undefi
   };
   return `${Object.entries(values)
     .map(([name, value]) => `${name}=${value}`)
-    .join(" ")} node agent.js`;
+    .join(" ")} node ${AGENT_NODE_FLAGS.join(" ")} agent.js`;
 }
 
 export const TOKEN_VIEW: View = {

@@ -3,6 +3,7 @@ import {
   LOCAL_AGENT_RESTART_MIN_MS,
   LOCAL_AGENT_STOP_DEADLINE_MS,
 } from "../../common/limits.ts";
+import { AGENT_NODE_FLAGS } from "../../common/agent/node-flags.ts";
 import { wait } from "../../common/time.ts";
 import { LogFile } from "../log/file.ts";
 import type { LocalUser } from "./user.ts";
@@ -83,7 +84,7 @@ export class LocalAgent {
     };
     const spec = {
       file: process.execPath,
-      args: ["--max-semi-space-size=1", "--v8-pool-size=1", file],
+      args: [...AGENT_NODE_FLAGS, "--v8-pool-size=1", file],
       env: { ...env, ...own },
       stderr: "reported",
       // Its commands lead their own process groups, which the agent ends itself.

@@ -3,6 +3,7 @@ import "../helpers/programs/program-flags.ts";
 import { agentBench } from "./records/agent.ts";
 import { cassandraQueriesBench } from "./store/cassandra-queries.ts";
 import { classesBench } from "./objects/classes.ts";
+import { commandsBench } from "./jobs/commands.ts";
 import { configBench } from "./http/config.ts";
 import { contextBench } from "./http/context.ts";
 import { crudBench } from "./http/crud.ts";
@@ -35,6 +36,7 @@ import { scriptsBench } from "./objects/scripts.ts";
 import { startBench } from "./http/start.ts";
 import { clusterStoreBench } from "./store/store-cluster.ts";
 import { embeddedStoreBench } from "./store/store-embedded.ts";
+import { targetsBench } from "./jobs/targets.ts";
 import { termsBench } from "./store/terms.ts";
 import { tagsBench } from "./objects/tags.ts";
 import { transferBench } from "./objects/transfer.ts";
@@ -57,6 +59,8 @@ const BENCHES: readonly Bench[] = [
   latencyBench,
   recoveryBench,
   failoverBench,
+  commandsBench,
+  targetsBench,
   neighboursBench,
   crudBench,
   loadBench,

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { WebSocket } from "ws";
+import { AGENT_NODE_FLAGS } from "../../common/agent/node-flags.ts";
 import type { ClusterSettings } from "../../deploy/local/cluster.ts";
 import { ClusterAdmin } from "../helpers/cluster/admin.ts";
 import { eventually, freePort, Program, type ProgramOptions } from "../helpers/programs/programs.ts";
@@ -127,7 +128,8 @@ export class Installation {
       ODP_AGENT_NAME: host,
       ...(token ? { ODP_AGENT_TOKEN: token } : {}),
     };
-    this.#agents.set(host, new Program(`agent ${host}`, this.#program("agent"), environment, options));
+    const asDocumented = { flags: AGENT_NODE_FLAGS, ...options };
+    this.#agents.set(host, new Program(`agent ${host}`, this.#program("agent"), environment, asDocumented));
     await eventually(`the agent of ${host} is online`, CALL_DEADLINE_MS, async () => {
       if (!this.agent(host).running) throw new Error(`The agent of ${host} ended:\n${this.agent(host).output}`);
       const { status, code, message } = await this.call("GET", "/host?status=true");

@@ -5,7 +5,7 @@ import type { Identity } from "../../agent/identity/identity.ts";
 import { Session } from "../../agent/session/session.ts";
 import { SESSION_STEADY_MS } from "../../common/limits.ts";
 import { wait } from "../../common/time.ts";
-import type { Cancel, Command, CommandResult, Entry, Welcome } from "../../proto/gen/agent/v1/agent.ts";
+import type { Cancel, Command, CommandResult, DesiredState, Entry, Welcome } from "../../proto/gen/agent/v1/agent.ts";
 import { realClock } from "../helpers/time/clock.ts";
 import { MemoryOutbox } from "./outbox.ts";
 
@@ -36,6 +36,8 @@ const random = { next: () => Math.random(), bytes: (count: number) => new Uint8A
  * are acknowledged, reconnects when its session ends, and runs each command once.
  */
 export class EmulatedAgent {
+  /** What the controller last wanted here. It is not carried out. */
+  desired: DesiredState | undefined;
   /** Ids of the commands that began here. A command that is sent again does not run again. */
   readonly begun = new Set<string>();
   readonly #behave: Behaviour;
@@ -148,7 +150,9 @@ export class EmulatedAgent {
           tunnels: false,
         }),
       handler: {
-        desired: none,
+        desired: async (state) => {
+          this.desired = state;
+        },
         renewed: none,
         controllers: ({ addresses }) => {
           this.#identity = { ...this.#identity, controllers: addresses };

@@ -19,6 +19,7 @@ export interface ProgramOptions {
   readonly cwd?: string;
   /** Program of another version of Node. */
   readonly node?: string;
+  readonly flags?: readonly string[];
   /** Absent: pipes that `output` collects. */
   readonly stdio?: readonly ["ignore", number, number];
 }
@@ -34,12 +35,12 @@ export class Program {
     name: string,
     file: string,
     environment: Readonly<Record<string, string>>,
-    { node = process.execPath, ...options }: ProgramOptions = {},
+    { node = process.execPath, flags = [], ...options }: ProgramOptions = {},
   ) {
     this.name = name;
     this.#file = file;
     const env = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...environment };
-    this.#child = spawn(node, [file], {
+    this.#child = spawn(node, [...flags, file], {
       env,
       ...options,
       stdio: options.stdio ? [...options.stdio] : ["ignore", "pipe", "pipe"],
