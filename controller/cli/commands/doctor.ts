@@ -33,10 +33,10 @@ export const DOCTOR_COMMAND: CommandDeclaration = {
 
 async function doctor(call: Call): Promise<number> {
   const { shell } = call;
-  const { clock, version } = shell;
+  const { clock, version, fetch } = shell;
   const [access, signal] = [await shell.access(), shell.ended()];
   const checks = await checksOf({
-    ...{ access, version, clock, signal, fetch: (url, init) => fetch(url, init) },
+    ...{ access, version, clock, signal, fetch },
     certificateEnd: (url, given) => certificateEnd(url, given, CLI_DOCTOR_CALL_MS),
   });
   const file = call.optional("bundle");
