@@ -89,7 +89,7 @@ export interface Settings {
 
 /** Variables with the same prefix that other programs of this project read. */
 const VARIABLES_OF_OTHERS =
-  /^ODP_(AGENT_(CONTROLLER|TOKEN|DIR|NAME|OUTBOX_MAX_BYTES)|URL|USER|PASSWORD|REQUIRE_CLUSTER|LOCAL_CACHE|CRASH_ROUNDS|TEST_[A-Z_]+)$/;
+  /^ODP_(AGENT_(CONTROLLER|TOKEN|DIR|NAME|ENROL|OUTBOX_MAX_BYTES|TUNNELS)|URL|USER|PASSWORD|TOKEN|CONTEXT|CONFIG_DIR|REQUIRE_CLUSTER|LOCAL_CACHE|CRASH_ROUNDS|TEST_[A-Z_]+)$/;
 
 /** Kubernetes sets addresses of services as variables in every container; those of a service odp have our prefix. */
 const SERVICE_ADDRESS = /^(tcp|udp|sctp):\/\//;
