@@ -79,7 +79,12 @@ class Terminal implements AsyncDisposable {
 
   private constructor(shell: string, home: string) {
     const env = { PATH: `${home}/bin:/usr/bin:/bin`, HOME: home, TERM: "dumb", LC_ALL: "C.UTF-8" };
-    this.#script = spawn("script", ["-qfec", shell, "/dev/null"], { cwd: home, env, stdio: "pipe" });
+    this.#script = spawn("script", ["-qfec", shell, "/dev/null"], {
+      cwd: home,
+      env,
+      stdio: "pipe",
+      timeout: PATIENCE.timeout * 2,
+    });
     this.#script.stdout?.on("data", (data: Buffer) => (this.#shown += data.toString()));
   }
 
@@ -96,10 +101,10 @@ class Terminal implements AsyncDisposable {
     await expect.poll(() => this.#shown.split(shown)[1], PATIENCE).toContain(PROMPT);
   }
 
+  /** The shell ends by itself: one that is killed may still write into its home. */
   async [Symbol.asyncDispose](): Promise<void> {
     const ended = once(this.#script, "close");
     this.#script.stdin?.end("exit\r");
-    this.#script.kill("SIGHUP");
     await ended;
   }
 }
