@@ -241,6 +241,7 @@ async function prepare(
     bodyMemoryMib,
     fileHistory: settings.fileHistory,
     targetHold: settings.targetHold,
+    shownSettings: settings.shown,
     ...{ outboundNetworks, outboundPublic, dataDir },
     ...(auditAnchorFile && { auditAnchorFile }),
     sshTrustFirstKey,

@@ -26,6 +26,18 @@ export const ClusterInfoOutput = Type.Object({
   ),
 });
 
+export const ClusterSettingsInput = Type.Object({});
+
+export const ClusterSettingsOutput = Type.Array(
+  Type.Object({
+    name: Type.String({ description: "Name of the setting" }),
+    value: Type.Optional(Type.String({ description: "Its text; absent if it is not given, and for secrets" })),
+    default: Type.String({ description: "The value, or the way to it, if none is given" }),
+    given: Type.Boolean({ description: "True: a variable or the file gives it" }),
+  }),
+  { description: "Settings of the controller that answers, without secrets" },
+);
+
 const Milliseconds = Type.Integer({ description: "Milliseconds since 1970" });
 
 export const ScrubReport = Type.Object(

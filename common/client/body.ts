@@ -17,8 +17,8 @@ export const NO_BODY: Body = { make: () => ({}), type: undefined, isReplayable: 
 
 export interface BodyOptions {
   readonly contentType: string | undefined;
-  /** Separates the parts of a form that is a stream. It must not occur in them. */
-  readonly boundary: string;
+  /** A text that separates the parts of a form. It must not occur in them. */
+  readonly boundary: () => string;
 }
 
 /** The body that a request has for an operation. */
@@ -26,7 +26,7 @@ export function bodyOf(plan: Pick<Plan, "isMultipart">, body: unknown, options: 
   if (body === undefined) return NO_BODY;
   if (isContent(body)) return contentBody(body, options.contentType);
   if (typeof body !== "object" || body === null) throw refusal("The body is neither an object nor content.");
-  if (plan.isMultipart) return formBody(partsOf(body), options.boundary);
+  if (plan.isMultipart) return formBody(partsOf(body), options.boundary());
   const text = jsonOf(body);
   return { make: () => ({ body: text }), type: "application/json", isReplayable: true };
 }

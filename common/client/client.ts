@@ -95,7 +95,7 @@ export class OdpClient {
     // Browsers want `fetch` to be called without another `this`.
     this.#place = { base: baseOf(url), fetch: options.fetch ?? ((to, init) => fetch(to, init)) };
     this.#credentials = new Credentials(options);
-    this.#openSocket = options.openSocket ?? platformSocket();
+    this.#openSocket = options.openSocket;
     this.#clock = clock;
     this.#random = random;
     this.#attempts = wholeIn("attempts", attempts, CLIENT_ATTEMPTS_MAX * 4);
@@ -194,7 +194,8 @@ export class OdpClient {
     path: Path,
     ...[request, options = {}]: Arguments<Sockets[Path]["request"], Pick<CallOptions, "signal" | "timeoutMs">>
   ): AsyncGenerator<FrameOf<Path>, void, undefined> {
-    const open = this.#openSocket;
+    // Looked for when needed: Node takes long to load its own.
+    const open = this.#openSocket ?? platformSocket();
     if (open === undefined)
       throw new OdpError("unsupported", "This platform has no WebSocket: give openSocket.", { isUndone: true });
     const { signal, timeoutMs = this.#timeoutMs } = options as CallOptions;
@@ -274,8 +275,7 @@ export class OdpClient {
 
   #prepare(plan: Plan, request: AnyRequest = {}, options: AnyOptions = {}): Omit<Prepared, "isStreamed"> {
     const { contentType, ifMatch, ifNoneMatch } = options;
-    const boundary = `odp-${Array.from({ length: 4 }, () => this.#random.next().toString(36).slice(2)).join("")}`;
-    const body = bodyOf(plan, request.body, { contentType, boundary });
+    const body = bodyOf(plan, request.body, { contentType, boundary: () => boundaryBy(this.#random) });
     return {
       plan,
       body,
@@ -288,6 +288,10 @@ export class OdpClient {
       },
     };
   }
+}
+
+function boundaryBy(random: Pick<Random, "next">): string {
+  return `odp-${Array.from({ length: 4 }, () => random.next().toString(36).slice(2)).join("")}`;
 }
 
 function quoted(revision: string): string {

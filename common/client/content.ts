@@ -1,5 +1,6 @@
 import { AppError } from "../errors.ts";
 import { OdpError } from "./error.ts";
+import type { FetchBody } from "./platform.ts";
 
 const SOURCE_FAILED = "The source of the content failed while it was sent.";
 
@@ -32,7 +33,7 @@ export async function* piecesOf(content: Content): AsyncGenerator<Uint8Array> {
 }
 
 /** As `for await` of a stream, which Safari does not offer. */
-export async function* readable<T>(stream: ReadableStream<T>): AsyncGenerator<T> {
+export async function* readable(stream: FetchBody): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
   let isDone = false;
   try {

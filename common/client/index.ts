@@ -4,6 +4,6 @@ export type { Content, NamedContent, Upload } from "./content.ts";
 export type { CredentialsOptions } from "./credentials.ts";
 export { isOdpError, OdpError, type OdpErrorOptions } from "./error.ts";
 export type { Operations, Sockets } from "./gen/operations.ts";
-export type { Fetch, FetchInit, FetchResponse, OpenSocket, Socket } from "./platform.ts";
+export type { Fetch, FetchBody, FetchInit, FetchRead, FetchResponse, OpenSocket, Socket } from "./platform.ts";
 export type * from "./types.ts";
 export { ERROR_CODES, type ErrorCode } from "../errors.ts";

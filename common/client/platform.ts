@@ -6,7 +6,7 @@ export type Fetch = (url: string, init: FetchInit) => Promise<FetchResponse>;
 export interface FetchInit {
   readonly method: string;
   readonly headers: Record<string, string>;
-  readonly body?: string | Uint8Array<ArrayBuffer> | Blob | FormData | ReadableStream<Uint8Array>;
+  readonly body?: string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
   /** For a body that is a stream. */
   readonly duplex?: "half";
   readonly signal: AbortSignal;
@@ -18,8 +18,22 @@ export interface FetchInit {
 export interface FetchResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
-  readonly body: ReadableStream<Uint8Array> | null;
+  readonly body: FetchBody | null;
 }
+
+/** The parts of a `ReadableStream` that the client uses. */
+export interface FetchBody {
+  getReader(): {
+    read(): Promise<FetchRead>;
+    cancel(): Promise<void>;
+    releaseLock(): void;
+  };
+  cancel(): Promise<void>;
+}
+
+export type FetchRead =
+  | { readonly done: false; readonly value: Uint8Array }
+  | { readonly done: true; readonly value?: Uint8Array | undefined };
 
 /** The parts of a `WebSocket` that the client uses. */
 export interface Socket {

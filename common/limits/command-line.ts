@@ -65,3 +65,7 @@ export const CLI_RUN_POLL_MS = 500;
 export const CLI_RECONNECT_MS = 2_000;
 /** Runs whose ids complete a word, the newest. */
 export const CLI_COMPLETED_RUNS_MAX = 50;
+/** Time to connect to a controller, with TLS; as that of the `fetch` of Node. */
+export const CLI_CONNECT_MAX_MS = 10_000;
+/** Time after which an idle connection is closed. It is shorter than that of servers: a call never meets their close. */
+export const CLI_IDLE_CONNECTION_MS = 4_000;

@@ -19,6 +19,7 @@ import { ExportService, ImportService } from "../areas/transfer/index.ts";
 import type { Core } from "./core.ts";
 import type { Identity } from "./identity.ts";
 import { requireScripts } from "./threads.ts";
+import type { ShownSetting } from "../settings/shown.ts";
 
 export type Data = ReturnType<typeof data>;
 
@@ -69,7 +70,7 @@ export function data(from: Core & Identity) {
     fileSearch,
     consoleLogs,
     ...settings(from),
-    ...upkeep(from),
+    ...upkeep(from, options.shownSettings ?? []),
   };
 }
 
@@ -102,9 +103,12 @@ function settings({ points, runtime, secrets, stores, objects, membership, actAs
 }
 
 /** Checks and repairs of what is stored. */
-function upkeep({ engine, tenants, runtime, stores, objects, membership, bornMs }: Core) {
+function upkeep(
+  { engine, tenants, runtime, stores, objects, membership, bornMs }: Core,
+  shown: readonly ShownSetting[],
+) {
   return {
-    cluster: new ClusterService({ engine, tenants, clock: runtime.clock }),
+    cluster: new ClusterService({ engine, tenants, clock: runtime.clock, settings: shown }),
     scrubs: new ScrubService({ stores, objects, runtime, controllers: membership, bornMs }),
     repairs: new RepairService({ stores, runtime, bornMs }),
     rowChecks: new RowCheckService({ stores, runtime, controllers: membership }),

@@ -4,6 +4,7 @@ import type { HstsReach } from "../http/connections/browsers.ts";
 import type { Manual } from "../http/manual/files.ts";
 import type { CallLog } from "../log/calls.ts";
 import type { OpenIdSettings } from "../settings/openid.ts";
+import type { ShownSetting } from "../settings/shown.ts";
 import type { Runtime } from "../runtime.ts";
 import type { KeyRing, KeySource } from "../secrets/index.ts";
 import type { Engine } from "../store/engine.ts";
@@ -45,6 +46,8 @@ export interface AssemblyOptions {
   readonly outboundPublic?: boolean;
   /** Bounds of removals from policies by targets that need no confirmation. Absent: 20 percent and 5 hosts. */
   readonly targetHold?: { readonly percent: number; readonly hosts: number };
+  /** Settings that a call answers, without secrets; none if absent. */
+  readonly shownSettings?: readonly ShownSetting[];
   readonly dataDir: string;
   /** File outside the store that keeps the newest digests of the audit trail. Absent: none is kept. */
   readonly auditAnchorFile?: string;

@@ -5,6 +5,7 @@ import { runCommandLine } from "./command-line.ts";
 import { ContextFile, contextsPath } from "./contexts/file.ts";
 import { Output } from "./output.ts";
 import { page } from "./pager.ts";
+import { fetchFor } from "./transport/choice.ts";
 import type { PipeReaders } from "./readers.ts";
 
 /**
@@ -21,6 +22,8 @@ async function isReaderGone(): Promise<boolean> {
   return readers.areGone();
 }
 
+const clock = { ...platformClock, nowMs: () => Date.now() };
+
 void runCommandLine(argv.slice(2), {
   ...{ version: packageJson.version, environment: env, stdout, stderr, platform },
   // Opened when it is used.
@@ -33,7 +36,8 @@ void runCommandLine(argv.slice(2), {
   on: (signal, listener) => process.on(signal, listener),
   off: (signal, listener) => process.off(signal, listener),
   pager: (command, text) => page(command, text, env),
-  clock: { ...platformClock, nowMs: () => Date.now() },
+  fetch: fetchFor(process, clock),
+  clock,
   random: platformRandom,
   zoneName: () => Intl.DateTimeFormat().resolvedOptions().timeZone,
 }).then((code) => (process.exitCode = code));

@@ -14,6 +14,7 @@ function shellWith(listeners: Set<() => void>, signals: ReadonlySet<string>, com
     {
       ...{ version: "1.2.3", environment: {}, platform: "linux", clock: realClock, random: { next: () => 0.5 } },
       zoneName: () => "UTC",
+      fetch: () => Promise.reject(new Error("no calls are expected")),
       pager: undefined,
       contexts: new ContextFile("/nowhere/contexts.json", "linux"),
       output: { write: () => Promise.resolve(true) },

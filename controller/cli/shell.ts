@@ -1,4 +1,4 @@
-import type { OdpClient } from "../../common/client/index.ts";
+import type { Fetch, OdpClient } from "../../common/client/index.ts";
 import { CLIENT_CALL_TIMEOUT_MS } from "../../common/limits.ts";
 import type { Clock, Random } from "../../common/time.ts";
 import { findTimeZone, UTC, type TimeZone } from "../../common/times/index.ts";
@@ -37,6 +37,7 @@ export interface ProcessParts {
   readonly pager: ((command: string, text: string) => Promise<boolean>) | undefined;
   /** True if the standard output is a pipe whose reader was there at an earlier call, and is gone. */
   isReaderGone(): Promise<boolean>;
+  readonly fetch: Fetch;
   readonly clock: Clock;
   readonly random: Pick<Random, "next">;
   readonly platform: string;
@@ -95,6 +96,10 @@ export class ProcessShell implements Shell {
     return this.#parts.clock;
   }
 
+  get fetch(): Fetch {
+    return this.#parts.fetch;
+  }
+
   get random(): Pick<Random, "next"> {
     return this.#parts.random;
   }
@@ -114,7 +119,8 @@ export class ProcessShell implements Shell {
     const { clients } = this.#shared;
     const onWarning = (text: string): void => (this.#shared.recording ?? this).note(`warning: ${text}`);
     const { OdpClient } = await import("../../common/client/index.ts");
-    const client = clients.get(timeoutMs) ?? new OdpClient({ url, timeoutMs, onWarning, ...credentials });
+    const client =
+      clients.get(timeoutMs) ?? new OdpClient({ url, timeoutMs, onWarning, fetch: this.fetch, ...credentials });
     clients.set(timeoutMs, client);
     return client;
   }

@@ -18,6 +18,8 @@ export interface Setting {
   readonly name: string;
   readonly meaning: string;
   readonly default: string;
+  /** True if its value is a secret, or may contain one: no call answers it. */
+  readonly isSecret?: true;
 }
 
 export const SETTINGS = [
@@ -56,6 +58,7 @@ export const SETTINGS = [
     meaning:
       "Words of this place, separated by commas, that do not make a password, as the names of the user and the company do not: of the house, its products, its sites",
     default: "none",
+    isSecret: true,
   },
   {
     name: "metrics_readers",
@@ -79,7 +82,12 @@ export const SETTINGS = [
   { name: "tenant", meaning: "The first tenant", default: "matrix" },
   { name: "ospace", meaning: "Its name space", default: "/ and the tenant" },
   { name: "admin_user", meaning: "Its administrator", default: "admin" },
-  { name: "admin_password", meaning: "The administrator's first password", default: "generated and printed once" },
+  {
+    name: "admin_password",
+    meaning: "The administrator's first password",
+    default: "generated and printed once",
+    isSecret: true,
+  },
   {
     name: "secret_key_file",
     meaning: "Key that seals secrets; never in the store",
@@ -89,11 +97,13 @@ export const SETTINGS = [
     name: "secret_key",
     meaning: "The key itself, for keys that come as a variable; several are separated by commas, the first seals",
     default: "as in the file",
+    isSecret: true,
   },
   {
     name: "secret_key_command",
     meaning: "A command that writes the lines of a key file, asked at each start (a vault's client); it has 15 s",
     default: "as in the file",
+    isSecret: true,
   },
   {
     name: "audit_anchor_file",

@@ -33,6 +33,13 @@ describe("settings", () => {
     });
   });
 
+  it("leave the variables of agents and of the command line alone, and warn of others", () => {
+    const told: string[] = [];
+    const words = "AGENT_ENROL AGENT_TUNNELS AGENT_NAME URL USER PASSWORD TOKEN CONTEXT CONFIG_DIR TYPO".split(" ");
+    readSettings(Object.fromEntries(words.map((word) => [`ODP_${word}`, "x"])), (text) => told.push(text));
+    expect(told).toEqual([expect.stringContaining("ODP_TYPO")]);
+  });
+
   it("bound the memory for bodies of calls, by default to what the heap has room for", () => {
     const heapMib = Math.floor(getHeapStatistics().heap_size_limit / 1_048_576);
     expect(readSettings({}).bodyMemoryMib).toBe(Math.min(1_024, Math.floor(heapMib / 2)));

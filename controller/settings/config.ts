@@ -18,6 +18,7 @@ import { HSTS_REACHES, type HstsReach } from "../http/connections/browsers.ts";
 import { fileHistory, type FileHistorySettings } from "./history.ts";
 import { isLoopback } from "./network.ts";
 import type { KeySource } from "../secrets/index.ts";
+import { shownSettings, type ShownSetting } from "./shown.ts";
 import { storeAccess } from "./store.ts";
 import type { StoreAccess } from "../store/access.ts";
 import { openIdSettings, type OpenIdSettings } from "./openid.ts";
@@ -82,11 +83,13 @@ export interface Settings {
   /** Absent: contents of replaced and removed files are not kept. */
   readonly fileHistory: FileHistorySettings | undefined;
   readonly logLevel: LogLevel;
+  /** All settings as they are given, without secrets. */
+  readonly shown: readonly ShownSetting[];
 }
 
 /** Variables with the same prefix that other programs of this project read. */
 const VARIABLES_OF_OTHERS =
-  /^ODP_(AGENT_(CONTROLLER|TOKEN|DIR|NAME|OUTBOX_MAX_BYTES)|URL|USER|PASSWORD|REQUIRE_CLUSTER|LOCAL_CACHE|CRASH_ROUNDS|TEST_[A-Z_]+)$/;
+  /^ODP_(AGENT_(CONTROLLER|TOKEN|DIR|NAME|ENROL|OUTBOX_MAX_BYTES|TUNNELS)|URL|USER|PASSWORD|TOKEN|CONTEXT|CONFIG_DIR|REQUIRE_CLUSTER|LOCAL_CACHE|CRASH_ROUNDS|TEST_[A-Z_]+)$/;
 
 /** Kubernetes sets addresses of services as variables in every container; those of a service odp have our prefix. */
 const SERVICE_ADDRESS = /^(tcp|udp|sctp):\/\//;
@@ -226,6 +229,7 @@ function settle(given: Given): Settings {
     }),
     fileHistory: fileHistory(text),
     logLevel: oneOf("log_level", text("log_level", "info"), LOG_LEVELS),
+    shown: shownSettings(given),
   };
 }
 

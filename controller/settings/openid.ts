@@ -30,6 +30,7 @@ export const OPENID_SETTINGS = [
     name: "openid_client_secret",
     meaning: "Its secret there; better as a variable than in the file",
     default: "none: a public client",
+    isSecret: true,
   },
   {
     name: "openid_public_url",

@@ -13,7 +13,7 @@ export const STORE_ACCESS_SETTINGS = [
   { name: "etcd_cert_file", meaning: "The controller's certificate for etcd (PEM)", default: "none" },
   { name: "etcd_key_file", meaning: "Its key (PEM)", default: "none" },
   { name: "etcd_user", meaning: "The controller's user of etcd", default: "none" },
-  { name: "etcd_password", meaning: "Its password; better in a file", default: "none" },
+  { name: "etcd_password", meaning: "Its password; better in a file", default: "none", isSecret: true },
   { name: "etcd_password_file", meaning: "File with its password in one line", default: "none" },
   {
     name: "cassandra_ca_file",
@@ -24,7 +24,7 @@ export const STORE_ACCESS_SETTINGS = [
   { name: "cassandra_cert_file", meaning: "The controller's certificate for Cassandra (PEM)", default: "none" },
   { name: "cassandra_key_file", meaning: "Its key (PEM)", default: "none" },
   { name: "cassandra_user", meaning: "The controller's role in Cassandra", default: "none" },
-  { name: "cassandra_password", meaning: "Its password; better in a file", default: "none" },
+  { name: "cassandra_password", meaning: "Its password; better in a file", default: "none", isSecret: true },
   { name: "cassandra_password_file", meaning: "File with its password in one line", default: "none" },
 ] as const;
 

@@ -1,9 +1,12 @@
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { FakeAuthority } from "../helpers/hosts/fake-authority.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 /** The npm package of the command line, installed as on another machine: without this checkout and without a network. */
@@ -42,6 +45,30 @@ test("the package installs one program and its manual, and the program runs wher
       "package.json",
     ]);
   } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("an address with TLS takes certificates of the authorities that NODE_EXTRA_CA_CERTS adds, and no others", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "odp-cli-tls-"));
+  const authority = await FakeAuthority.make();
+  const server = createServer(await authority.serverPair(), (_request, response) =>
+    response.writeHead(200, { "content-type": "application/json" }).end('{"status":"ok","message":[{"host":"web-1"}]}'),
+  );
+  try {
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const run = (env: NodeJS.ProcessEnv) =>
+      promisify(execFile)(process.execPath, ["dist/odp.js", "host", "list", "-o", "name"], {
+        env: { ODP_URL: url, ODP_TOKEN: "t", ODP_CONFIG_DIR: folder, ...env },
+        timeout: STEP_DEADLINE_MS,
+      });
+    await expect(run({})).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("certificate") });
+    const file = join(folder, "ca.pem");
+    await writeFile(file, authority.pem);
+    expect((await run({ NODE_EXTRA_CA_CERTS: file })).stdout).toBe("web-1\n");
+  } finally {
+    server.close();
     await rm(folder, { recursive: true, force: true });
   }
 });

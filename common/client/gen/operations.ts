@@ -2041,6 +2041,27 @@ export interface Operations {
     };
   };
   /**
+   * The settings of the controller that answers, without secrets; for the first tenant only.
+   *
+   * `GET /cluster/settings`, permission: cluster:read.
+   *
+   * @example
+   * await client.call("getClusterSettings");
+   */
+  getClusterSettings: {
+    request: Record<string, never>;
+    message: {
+      /** Name of the setting. */
+      name: string;
+      /** Its text; absent if it is not given, and for secrets. */
+      value?: string;
+      /** The value, or the way to it, if none is given. */
+      default: string;
+      /** True: a variable or the file gives it. */
+      given: boolean;
+    }[];
+  };
+  /**
    * Tenants: all of them for administrators of the first one, the own one for others.
    *
    * `GET /companys`, permission: tenants:read.

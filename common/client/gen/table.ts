@@ -65,6 +65,7 @@ export const TABLE: Readonly<Record<keyof Operations, string>> = {
   getClusterScrub: "GET /cluster/scrub reads",
   postClusterScrub: "POST /cluster/scrub",
   deleteClusterScrub: "DELETE /cluster/scrub",
+  getClusterSettings: "GET /cluster/settings reads",
   getCompanys: "GET /companys reads",
   putCompanys: "PUT /companys",
   postCompanys: "POST /companys",

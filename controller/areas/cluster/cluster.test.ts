@@ -17,7 +17,9 @@ function tenantsOf(engine: TestEngine): TenantService {
 test("lists the data nodes to who may read, and to nobody else", async () => {
   await using engine = await openTestEngine();
   await using http = await openTestHttp({
-    endpoints: clusterRoutes(new ClusterService({ engine, tenants: tenantsOf(engine), clock: realClock })),
+    endpoints: clusterRoutes(
+      new ClusterService({ engine, tenants: tenantsOf(engine), clock: realClock, settings: [] }),
+    ),
   });
   const answer = await http.call(await http.signIn("viewer"), { url: "/cluster/info" });
   expect(answer).toEqual({ status: "ok", message: { datastore: await engine.nodes() } });
@@ -39,7 +41,7 @@ test("names tenants whose keyspace is gone as people do, to the first tenant and
   let asked = 0;
   const tenants = tenantsOf({ ...engine, ready: () => ((asked += 1), Promise.resolve({ lost })) });
   const clock = new TestClock();
-  const cluster = new ClusterService({ engine, tenants, clock });
+  const cluster = new ClusterService({ engine, tenants, clock, settings: [] });
   expect(await tenants.ready()).toEqual({ lost: told });
   expect(await cluster.lost(testPrincipal())).toEqual(told);
   expect(await cluster.lost(testPrincipal("administrator", "second"))).toBeUndefined();
@@ -51,7 +53,21 @@ test("names tenants whose keyspace is gone as people do, to the first tenant and
   await cluster.lost(testPrincipal());
   expect(asked).toBe(before + 1);
   const away = tenantsOf({ ...engine, ready: () => Promise.reject(new AppError("unavailable", "etcd is away")) });
-  expect(await new ClusterService({ engine, tenants: away, clock }).lost(testPrincipal())).toBeUndefined();
+  expect(
+    await new ClusterService({ engine, tenants: away, clock, settings: [] }).lost(testPrincipal()),
+  ).toBeUndefined();
   const nobody = { ...testPrincipal(), grants: [] };
   await expect(cluster.lost(nobody)).rejects.toMatchObject({ code: "denied" });
+});
+
+test("settings are answered to users of the first tenant with the permission, and to no others", async () => {
+  await using engine = await openTestEngine();
+  const tenants = tenantsOf(engine);
+  await tenants.ensureTenant({ name: "matrix", ospace: "/matrix" });
+  const settings = [{ name: "port", value: "8390", default: "8080", given: true }];
+  const cluster = new ClusterService({ engine, tenants, clock: realClock, settings });
+  expect(await cluster.settings(testPrincipal("viewer"))).toEqual(settings);
+  const denied = { code: "denied" };
+  await expect(cluster.settings(testPrincipal("administrator", "second"))).rejects.toMatchObject(denied);
+  await expect(cluster.settings({ ...testPrincipal(), grants: [] })).rejects.toMatchObject(denied);
 });

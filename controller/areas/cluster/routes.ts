@@ -4,6 +4,8 @@ import {
   AheadOutput,
   ClusterInfoInput,
   ClusterInfoOutput,
+  ClusterSettingsInput,
+  ClusterSettingsOutput,
   RepairsInput,
   RepairsOutput,
   type RowCheck,
@@ -83,6 +85,15 @@ export function clusterRoutes(cluster: ClusterService): readonly Endpoint[] {
         const lost = await cluster.lost(principal);
         return { message: { datastore: [...(await cluster.nodes(principal))], ...(lost && { lost: [...lost] }) } };
       },
+    }),
+    endpoint({
+      method: "GET",
+      path: "/cluster/settings",
+      permission: "cluster:read",
+      summary: "The settings of the controller that answers, without secrets; for the first tenant only",
+      input: ClusterSettingsInput,
+      output: ClusterSettingsOutput,
+      handler: async ({ principal }) => ({ message: [...(await cluster.settings(principal))] }),
     }),
   ];
 }

@@ -1,7 +1,8 @@
-import { isAppError } from "../../../common/errors.ts";
+import { AppError, isAppError } from "../../../common/errors.ts";
 import { READY_KEPT_MS } from "../../../common/limits.ts";
 import { shared } from "../../../common/shared.ts";
 import type { Clock } from "../../../common/time.ts";
+import type { ShownSetting } from "../../settings/shown.ts";
 import type { DataNode, Engine, LostTenant, Readiness } from "../../store/engine.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { TenantService } from "../tenants/index.ts";
@@ -10,6 +11,8 @@ export interface ClusterDependencies {
   readonly clock: Clock;
   readonly engine: Pick<Engine, "nodes">;
   readonly tenants: Pick<TenantService, "ready" | "isFirst">;
+  /** Without secrets. */
+  readonly settings: readonly ShownSetting[];
 }
 
 /** Reports the parts of the installation and their state. */
@@ -26,6 +29,14 @@ export class ClusterService {
   async nodes(principal: Principal): Promise<readonly DataNode[]> {
     requirePermission(principal, "cluster:read");
     return this.#with.engine.nodes();
+  }
+
+  /** Settings of this controller. `AppError("denied")` for users of all tenants but the first, which manages the others. */
+  async settings(principal: Principal): Promise<readonly ShownSetting[]> {
+    requirePermission(principal, "cluster:read");
+    const { tenants, settings } = this.#with;
+    if (await tenants.isFirst(principal.tenant)) return settings;
+    throw new AppError("denied", "Only the first tenant reads the settings of a controller.");
   }
 
   /**

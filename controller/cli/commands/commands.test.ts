@@ -267,12 +267,30 @@ describe("login", () => {
   });
 });
 
+test("input without an effect is refused: a body of a GET, and a state that no run has", async () => {
+  expect(await odp(["api", "get", "/host", "--body", "{}"])).toMatchObject({
+    code: 64,
+    err: "odp: A GET has no body: give its values by --query <name>=<value>.\n",
+  });
+  expect(await odp("job runs --status fail")).toMatchObject({
+    code: 64,
+    err: expect.stringContaining("failed") as string,
+  });
+});
+
+test("the removal of a file that is not there fails, and is not called a change by another user", async () => {
+  expect(await odp("fs rm /nowhere")).toEqual({
+    ...{ code: 1, out: "" },
+    err: "odp: There is no file /nowhere. Nothing was done.\n",
+  });
+});
+
 test("wait ends when the state is reached, with 124 when the time is over, and with 1 when it cannot be reached", async () => {
   await odp("host set web-1 --tag europe");
   expect(await odp("wait host web-1 --for offline")).toEqual({ out: "", err: "", code: 0 });
-  expect(await odp("wait host web-1 web-9 --for online --timeout 1s")).toEqual({
+  expect(await odp("wait host web-1 web-9 --for online --timeout 1")).toEqual({
     out: "",
-    err: "odp: 1s are over: web-1 is offline; web-9 is unknown\n",
+    err: "odp: 1 s are over: web-1 is offline; web-9 is unknown\n",
     code: 124,
   });
   const file = join(line.folder, "run.sh");

@@ -17,7 +17,7 @@ export const DOCTOR_COMMAND: CommandDeclaration = {
   name: "doctor",
   summary: "check the way to the controller, the session and the state of the controller",
   details:
-    "With --bundle, also writes an archive for a question to the makers: versions, checks, readiness, metrics, states of hosts and policies, and the newest errors, as far as your rights allow. Passwords, tokens, sessions, keys and the like are removed from it; look into it before you pass it on.",
+    "With --bundle, also writes an archive for a question to the makers: versions, checks, settings, readiness, metrics, states of hosts and policies, and the newest errors, as far as your rights allow. Passwords, tokens, sessions, keys and the like are removed from it; look into it before you pass it on.",
   flags: [
     {
       name: "bundle",
@@ -33,10 +33,10 @@ export const DOCTOR_COMMAND: CommandDeclaration = {
 
 async function doctor(call: Call): Promise<number> {
   const { shell } = call;
-  const { clock, version } = shell;
+  const { clock, version, fetch } = shell;
   const [access, signal] = [await shell.access(), shell.ended()];
   const checks = await checksOf({
-    ...{ access, version, clock, signal, fetch: (url, init) => fetch(url, init) },
+    ...{ access, version, clock, signal, fetch },
     certificateEnd: (url, given) => certificateEnd(url, given, CLI_DOCTOR_CALL_MS),
   });
   const file = call.optional("bundle");

@@ -19,6 +19,8 @@ export async function callByPath(call: Call): Promise<void> {
   if (call.optional("watch") !== undefined && !(planOf(id).isRead && planOf(id).method === "GET"))
     throw new UsageError("--watch repeats the call, so it may only be one that reads.");
   const body = await bodyOf(call);
+  if (body !== undefined && planOf(id).method === "GET")
+    throw new UsageError("A GET has no body: give its values by --query <name>=<value>.");
   const request = { path, query: queryOf(call.list("query")), ...(body !== undefined && { body }) };
   const client = await shell.client();
   const signal = shell.ended();

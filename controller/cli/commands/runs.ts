@@ -17,6 +17,8 @@ export const RUN_CODES = {
   130: "cancelled",
   255: "a host was not reached",
 };
+/** States of runs and, as `skipped`, of due times without a run. */
+const STATUSES = ["running", "ok", "failed", "timeout", "unreachable", "cancelled", "expired", "skipped"];
 const RUNS: View = {
   name: "runid",
   columns: [
@@ -45,7 +47,7 @@ export const RUN_COMMANDS: readonly CommandDeclaration[] = [
     arguments: [{ ...JOB, isOptional: true }],
     flags: [
       { name: "host", value: "host", summary: "only there", completes: "hosts" },
-      { name: "status", value: "status", summary: "only those in this state, such as running or failed" },
+      { name: "status", value: "status", summary: "only those in this state", choices: STATUSES },
       { name: "limit", value: "n", summary: `how many, up to ${CLI_RUNS_MAX}`, default: "20" },
     ],
     run: runs,

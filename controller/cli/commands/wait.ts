@@ -63,7 +63,8 @@ async function wait(call: Call): Promise<number> {
   });
   if (end === "reached") return 0;
   if (end === "cancelled") return CANCELLED;
-  shell.note(end === "timeout" ? `odp: ${call.text("timeout")} are over: ${text}` : `odp: ${text}`);
+  const waited = call.text("timeout").replace(/^\d+$/, "$& s");
+  shell.note(end === "timeout" ? `odp: ${waited} are over: ${text}` : `odp: ${text}`);
   return end === "timeout" ? TIMED_OUT : LOST;
 }
 

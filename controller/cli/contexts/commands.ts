@@ -79,7 +79,7 @@ async function withSession(shell: Shell, { url, user }: Place): Promise<Context>
   const username = rest.join(".");
   if (company === undefined || company === "" || username === "")
     throw new UsageError(`--user takes <tenant>.<user>, as matrix.admin, not ${user}.`);
-  const client = new OdpClient({ url });
+  const client = new OdpClient({ url, fetch: shell.fetch });
   const given = { company, username, password: await shell.secret(`Password of ${user}: `), remember: true };
   const signal = shell.ended();
   try {
@@ -94,7 +94,7 @@ async function withSession(shell: Shell, { url, user }: Place): Promise<Context>
 /** The token is tried by a call that every user may make. */
 async function withToken(shell: Shell, { url, user }: Place): Promise<Context> {
   const token = await shell.secret("Token: ");
-  await new OdpClient({ url, token }).call("getUserTokens", {}, { signal: shell.ended() });
+  await new OdpClient({ url, token, fetch: shell.fetch }).call("getUserTokens", {}, { signal: shell.ended() });
   return { url, user, token };
 }
 
@@ -105,7 +105,7 @@ async function logout(call: Call): Promise<void> {
   if (name === undefined) throw new UsageError("There is no current context. Run: odp context list");
   const { url, session, token } = await contexts.named(name);
   if (session !== undefined && !call.is("local"))
-    await endSession(new OdpClient({ url, session }), shell.ended(), name);
+    await endSession(new OdpClient({ url, session, fetch: shell.fetch }), shell.ended(), name);
   await contexts.remove(name);
   if (token !== undefined) shell.note("The token stays valid: revoke it at the controller if nothing else uses it.");
 }

@@ -1,4 +1,4 @@
-import type { OdpClient } from "../../../common/client/index.ts";
+import type { Fetch, OdpClient } from "../../../common/client/index.ts";
 import type { Clock, Random } from "../../../common/time.ts";
 import type { TimeZone } from "../../../common/times/index.ts";
 import type { Access } from "../contexts/access.ts";
@@ -17,6 +17,8 @@ export interface Recorded {
 export interface Shell {
   /** A client of the controller, with the credentials of the user. The warnings of its calls are noted. */
   client(timeoutMs?: number): Promise<OdpClient>;
+  /** For clients with other credentials. */
+  readonly fetch: Fetch;
   access(): Promise<Access>;
   readonly contexts: ContextFile;
   /** Fires at the first SIGINT or SIGTERM, from the first use of this member on. */

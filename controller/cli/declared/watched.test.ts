@@ -47,6 +47,7 @@ async function watching(
         clock,
         random: { next: () => 0.5 },
         zoneName: () => "UTC",
+        fetch: () => Promise.reject(new Error("no calls are expected")),
         pager: undefined,
       },
       ...{ contexts: new ContextFile("/nowhere/contexts.json", "linux"), output: { write } },

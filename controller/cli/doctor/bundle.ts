@@ -6,9 +6,6 @@ import { PARTS, refusalText, type Reading } from "./parts.ts";
 import type { Redaction } from "./redaction.ts";
 import { tarOf, type ArchiveFile } from "./tar.ts";
 
-/** Parts that no call of the interface answers. */
-export const NOT_TOLD = { "settings.json": "unsupported: no call answers the settings of a controller" } as const;
-
 export interface BundleOptions extends Reading {
   readonly redaction: Redaction;
   readonly nowMs: number;
@@ -39,7 +36,7 @@ export async function writeBundle(path: string, options: BundleOptions): Promise
 
 async function collected({ redaction, own, client, signal }: BundleOptions) {
   const files: ArchiveFile[] = [];
-  const missing: Record<string, string> = { ...NOT_TOLD };
+  const missing: Record<string, string> = {};
   const add = (name: string, value: unknown): void => {
     const clean = redaction.value(value);
     files.push({ name, text: typeof clean === "string" ? clean : `${JSON.stringify(clean, undefined, 2)}\n` });

@@ -3,6 +3,7 @@ import { CLI_DOCTOR_CALL_MS, CLI_DOCTOR_CERTIFICATE_DAYS, CLI_DOCTOR_CLOCK_MAX_M
 import { OdpClient, type Fetch } from "../../../common/client/index.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Access } from "../contexts/access.ts";
+import { isLoopback } from "../transport/loopback.ts";
 import { PARTS } from "./parts.ts";
 
 export interface Check {
@@ -22,7 +23,6 @@ export interface CheckOptions {
 }
 
 const DAY_MS = 86_400_000;
-const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /** Looks at the way to the controller, at the session and at the state of the controller. Throws nothing but a cancel. */
 export async function checksOf(options: CheckOptions): Promise<readonly Check[]> {
@@ -85,7 +85,7 @@ async function connection({ client, signal }: Reading, clock: Clock): Promise<Om
 async function encryption(options: CheckOptions): Promise<Omit<Check, "check">> {
   const url = new URL(options.access.url);
   if (url.protocol !== "https:") {
-    if (LOOPBACK.test(url.hostname)) return ok("none, and the controller is on this machine");
+    if (isLoopback(url.hostname)) return ok("none, and the controller is on this machine");
     return warning("none: passwords and answers can be read on the way. Use an address with https://.");
   }
   const leftDays = Math.floor(((await options.certificateEnd(url, options.signal)) - options.clock.nowMs()) / DAY_MS);

@@ -33,6 +33,11 @@ export const PARTS: readonly Part[] = [
     read: ({ client, signal }) => client.call("getClusterInfo", {}, { signal }),
   },
   {
+    name: "settings.json",
+    about: "settings of the controller",
+    read: ({ client, signal }) => client.call("getClusterSettings", {}, { signal }),
+  },
+  {
     name: "repairs.json",
     about: "repairs",
     read: ({ client, signal }) => client.call("getClusterRepairs", {}, { signal }),

@@ -37,6 +37,9 @@ export async function removeEntry(
   const entry = remoteEntry(path);
   if (isTree) return root.removeTree(entry, signal);
   await root.removeFile(entry, signal).catch((error: unknown) => {
+    // The condition of the call is that there is an entry.
+    if (isOdpError(error, "stale"))
+      throw new AppError("not_found", `There is no file /${entry}. Nothing was done.`, { cause: error });
     if (!isOdpError(error, "unsupported")) throw error;
     throw new AppError("invalid", `/${entry} is a folder: add -r to remove it with all below it.`, { cause: error });
   });

@@ -36,8 +36,20 @@ export class FakeAuthority {
     return Buffer.from(this.#certificate.rawData);
   }
 
+  /** The authority's certificate. */
+  get pem(): string {
+    return this.#certificate.toString("pem");
+  }
+
   /** For a server on 127.0.0.1 that demands certificates of its clients; with new keys each time. */
   async serverCredentials(): Promise<ServerCredentials> {
+    const { key, cert } = await this.serverPair();
+    const pair = { private_key: Buffer.from(key), cert_chain: Buffer.from(cert) };
+    return ServerCredentials.createSsl(Buffer.from(this.pem), [pair], true);
+  }
+
+  /** Key and certificate of a server on 127.0.0.1 as PEM; new ones each time. */
+  async serverPair(): Promise<{ readonly key: string; readonly cert: string }> {
     const keys = await newKeys();
     const names = new x509.SubjectAlternativeNameExtension([
       { type: "ip", value: "127.0.0.1" },
@@ -49,8 +61,7 @@ export class FakeAuthority {
       extensions: [names],
     });
     const key = x509.PemConverter.encode(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey), "PRIVATE KEY");
-    const pair = { private_key: Buffer.from(key), cert_chain: Buffer.from(certificate.toString("pem")) };
-    return ServerCredentials.createSsl(Buffer.from(this.#certificate.toString("pem")), [pair], true);
+    return { key, cert: certificate.toString("pem") };
   }
 
   /** The certificate in DER for a request of an agent. Throws if the request is not signed by its key. */

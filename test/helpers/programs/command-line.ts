@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { runCommandLine } from "../../../controller/cli/command-line.ts";
 import { ContextFile, contextsPath } from "../../../controller/cli/contexts/file.ts";
+import { Transport } from "../../../controller/cli/transport/transport.ts";
 import type { Clock } from "../../../common/time.ts";
 import { realClock } from "../time/clock.ts";
 
@@ -31,6 +32,7 @@ export interface RunOptions {
 /** The command line in this process, with a file of contexts of its own. */
 export class TestCommandLine implements AsyncDisposable {
   readonly folder: string;
+  readonly #transport = new Transport(realClock);
 
   private constructor(folder: string) {
     this.folder = folder;
@@ -80,6 +82,7 @@ export class TestCommandLine implements AsyncDisposable {
       random: { next: () => 0.5 },
       pager,
       zoneName: () => zoneName,
+      fetch: this.#transport.fetch,
     });
     return { out, err, code };
   }

@@ -94,6 +94,7 @@ export const EXAMPLE_REQUESTS = {
   getClusterScrub: {},
   postClusterScrub: { query: { rate: 100 } },
   deleteClusterScrub: {},
+  getClusterSettings: {},
   getCompanys: {},
   putCompanys: { body: { name: "acme", title: "Acme" } },
   postCompanys: {

@@ -58,6 +58,7 @@ const RANDOM_TESTS = [
   "controller/areas/triggers/after.test.ts",
   "controller/areas/triggers/several.test.ts",
   "controller/areas/users/credentials/slowdown.test.ts",
+  "controller/cli/reference/shells.test.ts",
   "controller/scripting/javascript/javascript.test.ts",
   "controller/store/journal/deaths.test.ts",
   "test/durability",

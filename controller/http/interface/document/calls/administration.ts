@@ -83,6 +83,7 @@ export const ADMINISTRATION_CALLS: ExampleCalls = {
   "DELETE /admin/users/:userid": USER,
 
   "GET /cluster/info": {},
+  "GET /cluster/settings": {},
   "GET /cluster/ahead": {},
   "GET /cluster/repairs": {},
   "POST /cluster/scrub": { rate: 100 },
