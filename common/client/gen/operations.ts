@@ -4228,14 +4228,20 @@ export interface Operations {
       config: Record<string, string>;
       /** Depots on the host by name, each the JSON text of `[{version}]`. */
       depot: Record<string, string>;
+      /** Time since which each depot has its version on the host, in milliseconds since 1970. */
+      depottimes: Record<string, string>;
       /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
+      /** Time since which each policy has its state, in milliseconds since 1970. */
+      policytimes: Record<string, string>;
       /** Usage of the processes of daemons, by policy/<name>, and of external agents, by extagent, as JSON: cpu in percent of one processor, memory in bytes, processes. */
       usage: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
       /** online while the agent has a session. */
       status: "online" | "offline";
+      /** Time since which the host has its status, in milliseconds since 1970; absent: no agent ever connected. */
+      statustime?: number;
       /** Tags of the host. */
       tags: string[];
       /** Revision of the definition; facts and states that odp notes leave it as it is. */
@@ -4306,14 +4312,20 @@ export interface Operations {
       config: Record<string, string>;
       /** Depots on the host by name, each the JSON text of `[{version}]`. */
       depot: Record<string, string>;
+      /** Time since which each depot has its version on the host, in milliseconds since 1970. */
+      depottimes: Record<string, string>;
       /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
+      /** Time since which each policy has its state, in milliseconds since 1970. */
+      policytimes: Record<string, string>;
       /** Usage of the processes of daemons, by policy/<name>, and of external agents, by extagent, as JSON: cpu in percent of one processor, memory in bytes, processes. */
       usage: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
       /** online while the agent has a session. */
       status: "online" | "offline";
+      /** Time since which the host has its status, in milliseconds since 1970; absent: no agent ever connected. */
+      statustime?: number;
       /** Tags of the host. */
       tags: string[];
       /** Revision of the definition; facts and states that odp notes leave it as it is. */
@@ -4363,14 +4375,20 @@ export interface Operations {
       config: Record<string, string>;
       /** Depots on the host by name, each the JSON text of `[{version}]`. */
       depot: Record<string, string>;
+      /** Time since which each depot has its version on the host, in milliseconds since 1970. */
+      depottimes: Record<string, string>;
       /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
+      /** Time since which each policy has its state, in milliseconds since 1970. */
+      policytimes: Record<string, string>;
       /** Usage of the processes of daemons, by policy/<name>, and of external agents, by extagent, as JSON: cpu in percent of one processor, memory in bytes, processes. */
       usage: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
       /** online while the agent has a session. */
       status: "online" | "offline";
+      /** Time since which the host has its status, in milliseconds since 1970; absent: no agent ever connected. */
+      statustime?: number;
       /** Tags of the host. */
       tags: string[];
       /** Revision of the definition; facts and states that odp notes leave it as it is. */
