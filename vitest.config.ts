@@ -12,6 +12,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/cluster/{ahead,cluster,membership,repairs,scrub-beside-writers,scrub}.test.ts",
   "controller/areas/config/{changes,config,histories,transfer,watch}.test.ts",
   "controller/areas/consolelog/oldest.test.ts",
+  "controller/areas/depots/waiting/waiting.test.ts",
   "controller/areas/files/service.test.ts",
   "controller/areas/files/transfer/{conditions,deaths,downloads}.test.ts",
   "controller/areas/groups/at-once.test.ts",

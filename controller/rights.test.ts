@@ -44,6 +44,12 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   ContextStores: { [EVERY]: "the store of contexts, for services" },
   DeploymentService: { maintain: "maintenance", gave: "asked for what an agent says" },
   DepotUsers: { [EVERY]: "asked by services before a change" },
+  WaitingDeployments: {
+    came: "at the assembly",
+    maintain: "maintenance",
+    settled: "maintenance",
+    stop: "at the end",
+  },
   FileSearchService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   FileHistory: { sweep: "maintenance" },
   FileService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },

@@ -179,3 +179,77 @@ export const DeploymentOutcome = Type.Object({
   endedMs: Type.Number({ description: "milliseconds since 1970" }),
 });
 export type DeploymentOutcome = Static<typeof DeploymentOutcome>;
+
+/** A deployment by HTTP. */
+export const DeploymentCall = Type.Object({
+  ...Deployment.properties,
+  wait: Type.Optional(
+    Type.String({
+      maxLength: 20,
+      documented: { pattern: "^(\\d{1,9}[smhd]?)?$" },
+      description:
+        "Time such as 30m, 2h or 1d, at most 7d, for which hosts that are away are waited for. The answer is then the id of the deployment, at once; empty: no waiting",
+    }),
+  ),
+});
+
+const WaitingMembers = {
+  id: Type.String({ description: "Id of the deployment" }),
+  action: Type.Union([Type.Literal("deploy"), Type.Literal("undeploy")], {
+    description: "What is done with the depots",
+  }),
+  depots: Type.Array(
+    Type.Object({
+      depot: Type.String({ description: "Name of the depot" }),
+      version: Type.String({ description: "Version of the depot" }),
+    }),
+    { description: "Depots, in the order in which a host gets them" },
+  ),
+  username: Type.String({ description: "User who asked for it, with whose present rights it acts" }),
+  createdMs: Type.Number({ description: "Time of the call, in milliseconds since 1970" }),
+  untilMs: Type.Number({ description: "End of the wait, in milliseconds since 1970" }),
+  cancelledBy: Type.Optional(Type.String({ description: "User who cancelled it; absent: it is not cancelled" })),
+};
+
+export const WaitingBegun = Type.Object(WaitingMembers);
+export type WaitingBegun = Static<typeof WaitingBegun>;
+
+export const WaitingListed = Type.Object({
+  ...WaitingMembers,
+  state: Type.Union([Type.Literal("open"), Type.Literal("ended")], {
+    description: "open: a host has no final state yet. ended: all hosts have one",
+  }),
+});
+export type WaitingListed = Static<typeof WaitingListed>;
+
+export const WaitingHost = Type.Object({
+  host: Type.String({ description: "Name of the host" }),
+  state: Type.Union(
+    [
+      Type.Literal("waiting"),
+      Type.Literal("running"),
+      Type.Literal("ok"),
+      Type.Literal("failed"),
+      Type.Literal("expired"),
+      Type.Literal("cancelled"),
+    ],
+    {
+      description:
+        "waiting: the host is away, or an earlier deployment is before it. expired: the wait ended before the host came back. failed: a depot did not end as ok, or the user may no longer do it",
+    },
+  ),
+  message: Type.String({ description: "Reason of a state other than ok; empty: none" }),
+  sinceMs: Type.Number({ description: "Time since which the host has this state, in milliseconds since 1970" }),
+  outcomes: Type.Array(DeploymentOutcome, { description: "Results of the depots that have one" }),
+});
+
+export const WaitingDetails = Type.Object({
+  ...WaitingMembers,
+  hosts: Type.Array(WaitingHost, { description: "States of the hosts" }),
+});
+export type WaitingDetails = Static<typeof WaitingDetails>;
+
+export const WaitingSelect = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 100, description: "Id of the deployment" }),
+});
+export const WaitingList = Type.Object({});

@@ -83,8 +83,14 @@ export const HostView = Type.Object({
   depot: Type.Record(Type.String(), Type.String(), {
     description: "Depots on the host by name, each the JSON text of `[{version}]`",
   }),
+  depottimes: Type.Record(Type.String(), Type.String(), {
+    description: "Time since which each depot has its version on the host, in milliseconds since 1970",
+  }),
   policies: Type.Record(Type.String(), Type.String(), {
     description: "State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason",
+  }),
+  policytimes: Type.Record(Type.String(), Type.String(), {
+    description: "Time since which each policy has its state, in milliseconds since 1970",
   }),
   usage: Type.Record(Type.String(), Type.String(), {
     description:
@@ -96,6 +102,12 @@ export const HostView = Type.Object({
   status: Type.Union([Type.Literal("online"), Type.Literal("offline")], {
     description: "online while the agent has a session",
   }),
+  statustime: Type.Optional(
+    Type.Number({
+      description:
+        "Time since which the host has its status, in milliseconds since 1970; absent: no agent ever connected",
+    }),
+  ),
   tags: Type.Array(Type.String(), { description: "Tags of the host" }),
   revision: Type.String({
     description: "Revision of the definition; facts and states that odp notes leave it as it is",

@@ -117,6 +117,20 @@ export const DEPLOY_LATE_PER_HOST_MAX = 1_000;
 export const DEPLOY_LATE_FRESH_MS = 600_000;
 export const DEPLOY_MESSAGE_MAX_CHARACTERS = 1_000;
 export const DEPLOYMENT_TTL_DAYS = 90;
+/** Longest time for which a deployment waits for its hosts. */
+export const DEPLOY_WAIT_MAX_MS = 7 * 24 * 3_600_000;
+/** Open waiting deployments of a tenant, and hosts of all of them together. */
+export const DEPLOY_WAITS_MAX = 500;
+export const DEPLOY_WAITING_HOSTS_MAX = 20_000;
+/** Waiting deployments of a tenant that are listed, with those that ended, and hosts of all of them together. */
+export const DEPLOY_WAITS_KEPT_MAX = 1_000;
+export const DEPLOY_WAITS_KEPT_HOSTS_MAX = 50_000;
+/** Time after its last possible attempt in which a waiting deployment is listed. */
+export const DEPLOY_WAITS_KEEP_MS = 7 * 24 * 3_600_000;
+/** Time in which a controller stores all hosts of a new waiting deployment. */
+export const DEPLOY_WAIT_BEGIN_MS = 600_000;
+/** Attempts to change the state of a host while other controllers change it. */
+export const DEPLOY_WAIT_CHANGES_MAX = 5;
 
 // External agents.
 export const EXTERNAL_AGENT_KEY_MAX_CHARS = 16_000;

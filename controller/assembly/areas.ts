@@ -111,7 +111,7 @@ function work(services: Services): readonly Area[] {
       groups: services.jobGroups,
       sealed: sealedJobs(stores, secrets),
     }),
-    depotsArea({ depots: services.depots, deployments: services.deployments }),
+    depotsArea({ depots: services.depots, deployments: services.deployments, waiting: services.waiting }),
     extagentsArea(new ExtAgentService({ ...services, clock: runtime.clock })),
     policiesArea(services.policies, services.previews),
   ];

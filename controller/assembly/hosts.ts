@@ -1,5 +1,5 @@
 import { TARGET_HOLD_HOSTS, TARGET_HOLD_PERCENT } from "../../common/limits.ts";
-import { DeploymentService, DepotService } from "../areas/depots/index.ts";
+import { DeploymentService, DepotService, WaitingDeployments } from "../areas/depots/index.ts";
 import { HostService, HostTargets, StoredCommands } from "../areas/hosts/index.ts";
 import { SentPolicies } from "../areas/ingest/index.ts";
 import { PolicyService } from "../areas/policies/index.ts";
@@ -29,6 +29,10 @@ export async function hostServices(from: Core & Identity & Data) {
     ...{ depots, hosts, targets, stores, stored, objects, notifications, runtime },
     controllers: membership,
   });
+  const waiting = new WaitingDeployments({ deployments, hosts, stores, objects, runtime, authors: from.users });
+  hosts.onPresence(({ tenant, host, online }) => {
+    if (online) waiting.came(tenant, host);
+  });
   points.begunDeployments.fill({ kind: "deployments", goesOn: (...whose) => deployments.goesOn(...whose) });
   const policies = new PolicyService({
     ...{ stores, runtime, rules, depots, hosts, targets, objects, actAs },
@@ -37,7 +41,7 @@ export async function hostServices(from: Core & Identity & Data) {
     limit: options.targetHold ?? { percent: TARGET_HOLD_PERCENT, hosts: TARGET_HOLD_HOSTS },
   });
   points.policies.fill(policies);
-  return { sent, hosts, targets, links, depots, stored, deployments, policies };
+  return { sent, hosts, targets, links, depots, stored, deployments, waiting, policies };
 }
 
 function openHosts(from: Core & Identity & Data, sent: SentPolicies): Promise<HostService> {

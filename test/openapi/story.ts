@@ -95,6 +95,9 @@ export class Story {
         return { runid: await call("GET", "/job/exec/backup@nightly") };
       case "POST /job/retry/:runid":
         return { runid: await this.#cancelledRun(session, call) };
+      case "GET /monitoring/deployment/:id":
+      case "DELETE /monitoring/deployment/:id":
+        return call("POST", "/monitoring/deploy", WAITING) as Promise<{ readonly id: string }>;
       case "DELETE /agent/token/:id":
         return { id: ((await call("POST", "/agent/token", {})) as { readonly id: string }).id };
       case "DELETE /user/sessions/:id":
@@ -154,6 +157,9 @@ export class Story {
 function cookieOf(session: string): Sent["headers"] {
   return { cookie: `matrixSession=${session}` };
 }
+
+/** A deployment that waits, of the depot of the examples. Its answer has the id. */
+const WAITING = { hosts: ["web-1"], depots: ["check"], versions: ["1.0.0"], wait: "1h" };
 
 type Call = (method: "GET" | "POST", url: string, payload?: object) => Promise<unknown>;
 

@@ -4249,14 +4249,20 @@ export interface Operations {
       config: Record<string, string>;
       /** Depots on the host by name, each the JSON text of `[{version}]`. */
       depot: Record<string, string>;
+      /** Time since which each depot has its version on the host, in milliseconds since 1970. */
+      depottimes: Record<string, string>;
       /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
+      /** Time since which each policy has its state, in milliseconds since 1970. */
+      policytimes: Record<string, string>;
       /** Usage of the processes of daemons, by policy/<name>, and of external agents, by extagent, as JSON: cpu in percent of one processor, memory in bytes, processes. */
       usage: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
       /** online while the agent has a session. */
       status: "online" | "offline";
+      /** Time since which the host has its status, in milliseconds since 1970; absent: no agent ever connected. */
+      statustime?: number;
       /** Tags of the host. */
       tags: string[];
       /** Revision of the definition; facts and states that odp notes leave it as it is. */
@@ -4327,14 +4333,20 @@ export interface Operations {
       config: Record<string, string>;
       /** Depots on the host by name, each the JSON text of `[{version}]`. */
       depot: Record<string, string>;
+      /** Time since which each depot has its version on the host, in milliseconds since 1970. */
+      depottimes: Record<string, string>;
       /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
+      /** Time since which each policy has its state, in milliseconds since 1970. */
+      policytimes: Record<string, string>;
       /** Usage of the processes of daemons, by policy/<name>, and of external agents, by extagent, as JSON: cpu in percent of one processor, memory in bytes, processes. */
       usage: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
       /** online while the agent has a session. */
       status: "online" | "offline";
+      /** Time since which the host has its status, in milliseconds since 1970; absent: no agent ever connected. */
+      statustime?: number;
       /** Tags of the host. */
       tags: string[];
       /** Revision of the definition; facts and states that odp notes leave it as it is. */
@@ -4384,14 +4396,20 @@ export interface Operations {
       config: Record<string, string>;
       /** Depots on the host by name, each the JSON text of `[{version}]`. */
       depot: Record<string, string>;
+      /** Time since which each depot has its version on the host, in milliseconds since 1970. */
+      depottimes: Record<string, string>;
       /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
+      /** Time since which each policy has its state, in milliseconds since 1970. */
+      policytimes: Record<string, string>;
       /** Usage of the processes of daemons, by policy/<name>, and of external agents, by extagent, as JSON: cpu in percent of one processor, memory in bytes, processes. */
       usage: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
       /** online while the agent has a session. */
       status: "online" | "offline";
+      /** Time since which the host has its status, in milliseconds since 1970; absent: no agent ever connected. */
+      statustime?: number;
       /** Tags of the host. */
       tags: string[];
       /** Revision of the definition; facts and states that odp notes leave it as it is. */
@@ -5739,6 +5757,8 @@ export interface Operations {
         timeout?: number;
         /** also what policies use. */
         force?: boolean;
+        /** Time such as 30m, 2h or 1d, at most 7d, for which hosts that are away are waited for. The answer is then the id of the deployment, at once; empty: no waiting. At most 20 characters. */
+        wait?: string;
       };
     };
     message: {
@@ -5758,7 +5778,195 @@ export interface Operations {
       startedMs: number;
       /** milliseconds since 1970. */
       endedMs: number;
+    }[] | {
+      /** Id of the deployment. */
+      id: string;
+      /** What is done with the depots. */
+      action: "deploy" | "undeploy";
+      /** Depots, in the order in which a host gets them. */
+      depots: {
+        /** Name of the depot. */
+        depot: string;
+        /** Version of the depot. */
+        version: string;
+      }[];
+      /** User who asked for it, with whose present rights it acts. */
+      username: string;
+      /** Time of the call, in milliseconds since 1970. */
+      createdMs: number;
+      /** End of the wait, in milliseconds since 1970. */
+      untilMs: number;
+      /** User who cancelled it; absent: it is not cancelled. */
+      cancelledBy?: string;
+    };
+  };
+  /**
+   * Lists deployments that wait for hosts, and those that did, the newest first.
+   *
+   * `GET /monitoring/deployment`, permission: depots:read.
+   *
+   * @example
+   * await client.call("getMonitoringDeployment");
+   */
+  getMonitoringDeployment: {
+    request: Record<string, never>;
+    message: {
+      /** Id of the deployment. */
+      id: string;
+      /** What is done with the depots. */
+      action: "deploy" | "undeploy";
+      /** Depots, in the order in which a host gets them. */
+      depots: {
+        /** Name of the depot. */
+        depot: string;
+        /** Version of the depot. */
+        version: string;
+      }[];
+      /** User who asked for it, with whose present rights it acts. */
+      username: string;
+      /** Time of the call, in milliseconds since 1970. */
+      createdMs: number;
+      /** End of the wait, in milliseconds since 1970. */
+      untilMs: number;
+      /** User who cancelled it; absent: it is not cancelled. */
+      cancelledBy?: string;
+      /** open: a host has no final state yet. ended: all hosts have one. */
+      state: "open" | "ended";
     }[];
+  };
+  /**
+   * State of each host of a deployment that waits.
+   *
+   * `GET /monitoring/deployment/{id}`, permission: depots:read.
+   *
+   * @example
+   * await client.call("getMonitoringDeploymentById", { path: { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV" } });
+   */
+  getMonitoringDeploymentById: {
+    request: {
+      path: {
+        /** Id of the deployment. 1 to 100 characters. */
+        id: string;
+      };
+    };
+    message: {
+      /** Id of the deployment. */
+      id: string;
+      /** What is done with the depots. */
+      action: "deploy" | "undeploy";
+      /** Depots, in the order in which a host gets them. */
+      depots: {
+        /** Name of the depot. */
+        depot: string;
+        /** Version of the depot. */
+        version: string;
+      }[];
+      /** User who asked for it, with whose present rights it acts. */
+      username: string;
+      /** Time of the call, in milliseconds since 1970. */
+      createdMs: number;
+      /** End of the wait, in milliseconds since 1970. */
+      untilMs: number;
+      /** User who cancelled it; absent: it is not cancelled. */
+      cancelledBy?: string;
+      /** States of the hosts. */
+      hosts: {
+        /** Name of the host. */
+        host: string;
+        /** waiting: the host is away, or an earlier deployment is before it. expired: the wait ended before the host came back. failed: a depot did not end as ok, or the user may no longer do it. */
+        state: "waiting" | "running" | "ok" | "failed" | "expired" | "cancelled";
+        /** Reason of a state other than ok; empty: none. */
+        message: string;
+        /** Time since which the host has this state, in milliseconds since 1970. */
+        sinceMs: number;
+        /** Results of the depots that have one. */
+        outcomes: {
+          /** Name of the host. */
+          host: string;
+          /** Name of the depot. */
+          depot: string;
+          /** Version of the depot. */
+          version: string;
+          /** How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline. */
+          state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+          /** Exit code of the command; absent if none ran to its end. */
+          code?: number;
+          /** Reason or output of the command; empty: nothing to report. */
+          message: string;
+          /** milliseconds since 1970. */
+          startedMs: number;
+          /** milliseconds since 1970. */
+          endedMs: number;
+        }[];
+      }[];
+    };
+  };
+  /**
+   * Cancels a deployment on the hosts that it waits for.
+   *
+   * `DELETE /monitoring/deployment/{id}`, permission: depots:run.
+   *
+   * @example
+   * await client.call("deleteMonitoringDeploymentById", { path: { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV" } });
+   */
+  deleteMonitoringDeploymentById: {
+    request: {
+      path: {
+        /** Id of the deployment. 1 to 100 characters. */
+        id: string;
+      };
+    };
+    message: {
+      /** Id of the deployment. */
+      id: string;
+      /** What is done with the depots. */
+      action: "deploy" | "undeploy";
+      /** Depots, in the order in which a host gets them. */
+      depots: {
+        /** Name of the depot. */
+        depot: string;
+        /** Version of the depot. */
+        version: string;
+      }[];
+      /** User who asked for it, with whose present rights it acts. */
+      username: string;
+      /** Time of the call, in milliseconds since 1970. */
+      createdMs: number;
+      /** End of the wait, in milliseconds since 1970. */
+      untilMs: number;
+      /** User who cancelled it; absent: it is not cancelled. */
+      cancelledBy?: string;
+      /** States of the hosts. */
+      hosts: {
+        /** Name of the host. */
+        host: string;
+        /** waiting: the host is away, or an earlier deployment is before it. expired: the wait ended before the host came back. failed: a depot did not end as ok, or the user may no longer do it. */
+        state: "waiting" | "running" | "ok" | "failed" | "expired" | "cancelled";
+        /** Reason of a state other than ok; empty: none. */
+        message: string;
+        /** Time since which the host has this state, in milliseconds since 1970. */
+        sinceMs: number;
+        /** Results of the depots that have one. */
+        outcomes: {
+          /** Name of the host. */
+          host: string;
+          /** Name of the depot. */
+          depot: string;
+          /** Version of the depot. */
+          version: string;
+          /** How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline. */
+          state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+          /** Exit code of the command; absent if none ran to its end. */
+          code?: number;
+          /** Reason or output of the command; empty: nothing to report. */
+          message: string;
+          /** milliseconds since 1970. */
+          startedMs: number;
+          /** milliseconds since 1970. */
+          endedMs: number;
+        }[];
+      }[];
+    };
   };
   /**
    * Lists the depots.
@@ -7739,6 +7947,8 @@ export interface Operations {
         timeout?: number;
         /** also what policies use. */
         force?: boolean;
+        /** Time such as 30m, 2h or 1d, at most 7d, for which hosts that are away are waited for. The answer is then the id of the deployment, at once; empty: no waiting. At most 20 characters. */
+        wait?: string;
       };
     };
     message: {
@@ -7758,7 +7968,27 @@ export interface Operations {
       startedMs: number;
       /** milliseconds since 1970. */
       endedMs: number;
-    }[];
+    }[] | {
+      /** Id of the deployment. */
+      id: string;
+      /** What is done with the depots. */
+      action: "deploy" | "undeploy";
+      /** Depots, in the order in which a host gets them. */
+      depots: {
+        /** Name of the depot. */
+        depot: string;
+        /** Version of the depot. */
+        version: string;
+      }[];
+      /** User who asked for it, with whose present rights it acts. */
+      username: string;
+      /** Time of the call, in milliseconds since 1970. */
+      createdMs: number;
+      /** End of the wait, in milliseconds since 1970. */
+      untilMs: number;
+      /** User who cancelled it; absent: it is not cancelled. */
+      cancelledBy?: string;
+    };
   };
   /**
    * Puts external agents on hosts and starts them.

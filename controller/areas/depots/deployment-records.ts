@@ -1,3 +1,4 @@
+import { AppError } from "../../../common/errors.ts";
 import { DEPLOY_MESSAGE_MAX_CHARACTERS } from "../../../common/limits.ts";
 import { beginningOf } from "../../../common/text/cut.ts";
 import {
@@ -7,6 +8,7 @@ import {
   type Versioned,
   type OpenWork,
 } from "../../store/journal/index.ts";
+import type { KvTxn } from "../../store/kv.ts";
 import type { Notification } from "../notifications/index.ts";
 import type { Unrestricted } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
@@ -17,7 +19,7 @@ import { keptRow } from "../../turns/well-formed.ts";
 /** `start`, `stop` and `restart` are about an external agent of the host, not about a depot. */
 export type DeploymentAction = "deploy" | "undeploy" | "start" | "stop" | "restart";
 
-/** An open deployment to one host. KvStore: `deployments/<deployment>/<host>` until its rows are written. */
+/** An open deployment to one host. KvStore: `deployments/<deployment>/<host>`, of an attempt also `/<round>`, until its rows are written. */
 export interface OpenDeployment extends OpenWork {
   readonly deployment: string;
   readonly host: string;
@@ -30,6 +32,13 @@ export interface OpenDeployment extends OpenWork {
   /** The ordinal of the first target within the deployment. */
   readonly ordinal: number;
   readonly targets: readonly DeploymentTarget[];
+  /**
+   * Number of the attempt, if the deployment waits for its host. Its outcomes may end before `targets` do: the others
+   * wait for the next attempt. Absent: it does not wait.
+   */
+  readonly round?: number;
+  /** True if nothing was sent to the host, so that no late result can come. */
+  readonly isUnsent?: true;
   /** Final outcomes, one per target in the order of `targets`. Absent until they are decided. */
   readonly end?: readonly DeploymentOutcome[];
 }
@@ -58,14 +67,26 @@ export class DeploymentRecords {
     return this.#journal.beginAll(deployments.map((open) => ({ ...open, id: idOf(open) })));
   }
 
+  /** The transaction parts that open a deployment, with its outcomes if they are decided already. */
+  beginning(
+    deployment: NewDeployment,
+    end?: readonly DeploymentOutcome[],
+  ): { readonly open: OpenDeployment; readonly within: KvTxn } {
+    const { opens, within } = this.#journal.beginning([
+      { ...deployment, id: idOf(deployment), ...(end && { end: cut(end) }) },
+    ]);
+    const [open] = opens;
+    if (open === undefined) throw new AppError("internal", "A deployment was not opened.");
+    return { open, within };
+  }
+
   /** Decides the outcomes. Returns `undefined` if another controller has already decided; that decision is final. */
   async decide(held: VersionedDeployment, outcomes: readonly DeploymentOutcome[]): Promise<OpenDeployment | undefined> {
-    const end = outcomes.map((one) => ({ ...one, message: beginningOf(one.message, DEPLOY_MESSAGE_MAX_CHARACTERS) }));
-    return (await this.#journal.decide(held, end))?.open;
+    return (await this.#journal.decide(held, cut(outcomes)))?.open;
   }
 
   /** The open deployment; `undefined` if its rows are written, or if it never existed. */
-  async find(tenant: string, of: Pick<OpenDeployment, "deployment" | "host">): Promise<OpenDeployment | undefined> {
+  async find(tenant: string, of: DeploymentKey): Promise<OpenDeployment | undefined> {
     return (await this.#journal.find(tenant, idOf(of)))?.open;
   }
 
@@ -95,7 +116,7 @@ export class DeploymentRecords {
 
 /** Notification that a target ended. It is about the record of the target, whose id is not known yet. */
 export function deploymentNotice(
-  { ospace, user }: Principal,
+  { ospace, user }: Pick<Principal, "ospace" | "user">,
   action: OpenDeployment["action"],
   target: DeploymentOutcome,
 ): Notification {
@@ -121,6 +142,13 @@ export function deploymentNotice(
   };
 }
 
-function idOf({ deployment, host }: Pick<OpenDeployment, "deployment" | "host">): string {
-  return `${deployment}/${encodeURIComponent(host)}`;
+type DeploymentKey = Pick<OpenDeployment, "deployment" | "host" | "round">;
+
+/** The attempts of a host have ids of their own, so that the end of one does not remove another. */
+function idOf({ deployment, host, round }: DeploymentKey): string {
+  return `${deployment}/${encodeURIComponent(host)}${round === undefined ? "" : `/${round}`}`;
+}
+
+function cut(outcomes: readonly DeploymentOutcome[]): readonly DeploymentOutcome[] {
+  return outcomes.map((one) => ({ ...one, message: beginningOf(one.message, DEPLOY_MESSAGE_MAX_CHARACTERS) }));
 }

@@ -1,12 +1,22 @@
 import { Type, type Static } from "typebox";
 import { NOT_DEPLOYED } from "../../../common/agent/deployments.ts";
-import { Deployment, DeploymentOutcome } from "../../../common/api/depots.ts";
+import { DeploymentCall, DeploymentOutcome, WaitingBegun } from "../../../common/api/depots.ts";
 import { reportFailed } from "../../http/answer/failed.ts";
-import { endpoint, type Answer, type Endpoint } from "../../http/interface/endpoint.ts";
+import { endpoint, type Answer, type Call, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { DeploymentRequest } from "./deployment-requests.ts";
 import type { DeploymentService } from "./deployment.ts";
+import { begunOf, waitMsOf } from "./waiting/routes.ts";
+import type { WaitingDeployments } from "./waiting/service.ts";
 
-export function deploymentRoutes(deployments: DeploymentService): readonly Endpoint[] {
+interface Services {
+  readonly deployments: DeploymentService;
+  readonly waiting: WaitingDeployments;
+}
+
+/** Outcomes of all targets; of a call with `wait`, the deployment that was begun. */
+const ANSWER = Type.Union([Type.Array(DeploymentOutcome), WaitingBegun]);
+
+export function deploymentRoutes(services: Services): readonly Endpoint[] {
   return [
     endpoint({
       method: "POST",
@@ -15,10 +25,9 @@ export function deploymentRoutes(deployments: DeploymentService): readonly Endpo
       summary: "Puts depot versions on hosts",
       failsInPart: true,
       body: "multipart",
-      input: Deployment,
-      output: Type.Array(DeploymentOutcome),
-      handler: ({ principal, input }) =>
-        answered((warn) => deployments.deploy(principal, { ...requestOf(input), warn })),
+      input: DeploymentCall,
+      output: ANSWER,
+      handler: (call) => placed(services, "deploy", call),
     }),
     endpoint({
       method: "POST",
@@ -27,15 +36,27 @@ export function deploymentRoutes(deployments: DeploymentService): readonly Endpo
       summary: "Takes depot versions off hosts",
       failsInPart: true,
       body: "multipart",
-      input: Deployment,
-      output: Type.Array(DeploymentOutcome),
-      handler: ({ principal, input }) =>
-        answered((warn) => deployments.undeploy(principal, { ...requestOf(input), warn })),
+      input: DeploymentCall,
+      output: ANSWER,
+      handler: (call) => placed(services, "undeploy", call),
     }),
   ];
 }
 
-function requestOf({ timeout, ...rest }: Static<typeof Deployment>): DeploymentRequest {
+async function placed(
+  { deployments, waiting }: Services,
+  action: "deploy" | "undeploy",
+  { principal, input }: Pick<Call<Static<typeof DeploymentCall>>, "principal" | "input">,
+): Promise<Answer<Static<typeof ANSWER>>> {
+  const waitMs = waitMsOf(input.wait);
+  if (waitMs === undefined) return answered((warn) => deployments[action](principal, { ...requestOf(input), warn }));
+  const warnings: string[] = [];
+  const request = { ...requestOf(input), warn: (text: string) => void warnings.push(text) };
+  const begun = await waiting.begin(principal, request, { action, waitMs });
+  return { message: begunOf(begun), warnings };
+}
+
+function requestOf({ timeout, wait: _wait, ...rest }: Static<typeof DeploymentCall>): DeploymentRequest {
   return { ...rest, ...(timeout === undefined ? {} : { timeoutSeconds: timeout }) };
 }
 

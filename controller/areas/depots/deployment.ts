@@ -1,18 +1,18 @@
 import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError } from "../../../common/errors.ts";
-import { ulidOf, ulidTimeMs } from "../../../common/ids.ts";
-import { DEPLOY_DEFAULT_S, DEPLOY_LOST_AFTER_MS, DEPLOY_MAX_S, DEPLOY_PARALLEL_HOSTS } from "../../../common/limits.ts";
-import { fileName } from "../../../common/paths.ts";
+import { ulidOf } from "../../../common/ids.ts";
+import { DEPLOY_DEFAULT_S, DEPLOY_MAX_S, DEPLOY_PARALLEL_HOSTS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
-import type { CommandOutcome, Hosts, HostTargets, StoredCommands } from "../hosts/index.ts";
+import type { Hosts, HostTargets, StoredCommands } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects, Unrestricted } from "../objects/index.ts";
-import { allows, requireOneOf, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
+import { allows, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { DEPLOYMENT_PATH } from "./classes.ts";
 import { DeploymentChecks } from "./deployment-checks.ts";
 import { DeploymentCommands } from "./deployment-commands.ts";
+import { DeploymentEndings, outcomeOf } from "./deployment-endings.ts";
 import {
   deploymentNotice,
   DeploymentRecords,
@@ -22,18 +22,9 @@ import {
   type OpenDeployment,
   type VersionedDeployment,
 } from "./deployment-records.ts";
-import {
-  byHost,
-  checkedPairs,
-  placeOf,
-  resolvedRequest,
-  workOf,
-  type DeploymentRequest,
-  type HostWork,
-} from "./deployment-requests.ts";
-import { LateResults } from "./late-results.ts";
+import { byHost, type DeploymentRequest, type HostWork } from "./deployment-requests.ts";
+import { DeploymentWork } from "./deployment-work.ts";
 import type { DeploymentOutcome, Depots } from "./types.ts";
-import { depotVersion } from "./version.ts";
 
 export interface DeploymentDependencies {
   readonly depots: Pick<Depots, "toDeploy" | "isStored" | "users">;
@@ -70,41 +61,50 @@ interface Run {
  * `expired`.
  */
 export class DeploymentService {
-  readonly #depots: DeploymentDependencies["depots"];
+  readonly #work: DeploymentWork;
   readonly #checks: DeploymentChecks;
   readonly #commands: DeploymentCommands;
-  readonly #targets: DeploymentDependencies["targets"];
   readonly #stored: DeploymentDependencies["stored"];
   readonly #records: DeploymentRecords;
-  readonly #late: LateResults;
+  readonly #endings: DeploymentEndings;
   readonly #objects: DeploymentDependencies["objects"];
   readonly #notifications: DeploymentDependencies["notifications"];
   readonly #runtime: Runtime;
 
   constructor(dependencies: DeploymentDependencies) {
-    this.#depots = dependencies.depots;
+    this.#work = new DeploymentWork(dependencies);
     this.#checks = new DeploymentChecks(dependencies);
     this.#commands = new DeploymentCommands(dependencies);
-    this.#targets = dependencies.targets;
     this.#stored = dependencies.stored;
     this.#records = new DeploymentRecords(dependencies);
-    this.#late = new LateResults(dependencies.stores);
+    this.#endings = new DeploymentEndings(dependencies, { records: this.#records, commands: this.#commands });
     this.#objects = dependencies.objects;
     this.#notifications = dependencies.notifications;
     this.#runtime = dependencies.runtime;
   }
 
+  /**
+   * Checks a request and its rights, and returns its work on each host. Throws like `deploy` and `undeploy`, which do
+   * the work.
+   */
+  async prepared(
+    principal: Principal,
+    request: DeploymentRequest,
+    action: "deploy" | "undeploy",
+  ): Promise<readonly HostWork[]> {
+    requirePermission(principal, "depots:run");
+    const work = await this.#work.of(principal, request, action);
+    await this.#checks.require(principal, work, { action, force: request.force });
+    return work;
+  }
+
   /** `AppError("conflict")` if another version of a depot is in use on one of the hosts, unless `force` is true. */
   async deploy(principal: Principal, request: DeploymentRequest): Promise<readonly DeploymentOutcome[]> {
     requirePermission(principal, "depots:run");
-    const pairs = checkedPairs(request);
-    const place = placeOf(request);
-    const commands = await mapLimited(pairs, DEPLOY_PARALLEL_HOSTS, async (pair) => {
-      const depot = await this.#depots.toDeploy(principal, pair.depot, pair.version);
-      return { kind: "deploy" as const, ...depot, ...place };
+    return this.carryOut(principal, await this.#work.of(principal, request, "deploy"), {
+      ...request,
+      action: "deploy",
     });
-    const work = workOf(await resolvedRequest(this.#targets, principal, request), commands);
-    return this.carryOut(principal, work, { ...request, action: "deploy" });
   }
 
   /**
@@ -115,14 +115,7 @@ export class DeploymentService {
    */
   async undeploy(principal: Principal, request: DeploymentRequest): Promise<readonly DeploymentOutcome[]> {
     requirePermission(principal, "depots:run");
-    const place = placeOf(request);
-    const commands = checkedPairs(request).map(({ depot, version }) => ({
-      kind: "undeploy" as const,
-      name: fileName(depot),
-      version: depotVersion(version),
-      ...place,
-    }));
-    const work = workOf(await resolvedRequest(this.#targets, principal, request), commands);
+    const work = await this.#work.of(principal, request, "undeploy");
     return this.carryOut(principal, work, { ...request, action: "undeploy" });
   }
 
@@ -174,49 +167,6 @@ export class DeploymentService {
     return [...seen];
   }
 
-  /**
-   * Writes decided outcomes as records. Ends deployments that are open long after their deadline. Records late results
-   * on the hosts. Idempotent; safe on several controllers.
-   */
-  async maintain(tenant: string): Promise<void> {
-    const nowMs = this.#runtime.clock.nowMs();
-    for await (const held of this.#records.all(tenant)) {
-      if (held.open.end) await this.#settle(held.open);
-      else if (held.open.deadlineMs + DEPLOY_LOST_AFTER_MS <= nowMs) await this.#endLate(held);
-    }
-    await this.#takeLate(tenant);
-  }
-
-  /**
-   * Records late results of hosts. Skips a depot that is being deployed to the host again, because that deployment will
-   * record the current state.
-   */
-  async #takeLate(tenant: string): Promise<void> {
-    const underWay = new Set<string>();
-    for await (const { open } of this.#records.all(tenant))
-      for (const { depot } of open.targets) underWay.add(`${open.host}/${depot}`);
-    for await (const { late, close } of this.#late.waiting(tenant, this.#runtime.clock.nowMs())) {
-      const { ospace, traceparent, host, depot, version, action } = late;
-      if (underWay.has(`${host}/${depot}`)) continue;
-      const said = await this.#stored.outcome({ tenant, host, traceparent }, late.commandId);
-      if (!said || !(await close()) || said.state !== "ok") continue;
-      const target = outcomeOf(said, { host, depot, version });
-      await this.#commands.note(systemPrincipal(tenant, ospace, traceparent), action, target);
-    }
-  }
-
-  /**
-   * True if the host was given this command, by a deployment that is open or that ended without a result of the host.
-   */
-  async gave(tenant: string, host: string, commandId: string): Promise<boolean> {
-    const [, deployment] = /^(?:(?:un)?deploy|(?:re)?start|stop)\/([^/]+)\/[^/]+$/.exec(commandId) ?? [];
-    if (deployment === undefined) return false;
-    const isId = ulidTimeMs(deployment) !== undefined;
-    const open = isId ? await this.#records.find(tenant, { deployment, host }) : undefined;
-    const isOpen = open?.targets.some((target) => target.commandId === commandId) ?? false;
-    return isOpen || this.#late.hear(tenant, host, commandId);
-  }
-
   /** Runs hosts in parallel and the depots of a host in order. Records every target before anything is sent. */
   async #run(principal: Principal, run: Run): Promise<readonly DeploymentOutcome[]> {
     const intended = [...run.hosts.values()].map((work, at) => this.#intended(principal, run, { work, at }));
@@ -228,9 +178,60 @@ export class DeploymentService {
         if (work === undefined) throw new AppError("internal", "A deployment lost its command.");
         outcomes.push(await this.#target(principal, run, { work, commandId }));
       }
-      return this.#end(each, outcomes);
+      return this.#endings.end(each, outcomes);
     });
     return ended.flat();
+  }
+
+  /**
+   * Carries out one attempt of a deployment that waits for its host, whose entry the caller began. `work` has one member
+   * for each target. Targets from the first one on that the host was not sent wait for the next attempt. Commands keep
+   * their ids, so that none runs twice.
+   */
+  async attempt(principal: Principal, held: VersionedDeployment, work: readonly HostWork[]): Promise<void> {
+    requirePermission(principal, "depots:run");
+    const { tenant, host, traceparent, action, deadlineMs, targets } = held.open;
+    const { clock } = this.#runtime;
+    const deadlineMonotonicMs = clock.monotonicMs() + deadlineMs - clock.nowMs();
+    const outcomes: DeploymentOutcome[] = [];
+    for (const [at, { commandId, depot, version }] of targets.entries()) {
+      const { command } = work[at] ?? {};
+      if (command === undefined) throw new AppError("internal", "A deployment lost its command.");
+      const outcome =
+        (await this.#stored.outcome({ tenant, host, traceparent }, commandId)) ??
+        (await this.#commands.send(principal, { host, command, commandId, deadlineMonotonicMs }));
+      if (outcome.state === "unreachable") break;
+      outcomes.push(await this.#told(principal, action, outcomeOf(outcome, { host, depot, version })));
+    }
+    await this.#endings.end(held, outcomes);
+  }
+
+  /** The parts of a transaction that begin an attempt, or that record outcomes of a host that was sent nothing. */
+  beginning(
+    principal: Principal,
+    deployment: NewDeployment,
+    end?: readonly DeploymentOutcome[],
+  ): ReturnType<DeploymentRecords["beginning"]> {
+    requirePermission(principal, "depots:run");
+    return this.#records.beginning(deployment, end);
+  }
+
+  /** Records and announces outcomes of a host that was sent nothing. */
+  async recordUnsent(principal: Principal, open: OpenDeployment): Promise<void> {
+    requirePermission(principal, "depots:run");
+    for (const target of open.end ?? [])
+      this.#notifications.publish(principal.tenant, deploymentNotice(open, open.action, target));
+    await this.#endings.record(open);
+  }
+
+  /** See `DeploymentEndings.maintain`. */
+  maintain(tenant: string): Promise<void> {
+    return this.#endings.maintain(tenant);
+  }
+
+  /** See `DeploymentEndings.gave`. */
+  gave(tenant: string, host: string, commandId: string): Promise<boolean> {
+    return this.#endings.gave(tenant, host, commandId);
   }
 
   #intended(principal: Principal, run: Run, of: { work: readonly HostWork[]; at: number }): NewDeployment {
@@ -257,54 +258,6 @@ export class DeploymentService {
     };
   }
 
-  /**
-   * Decides and records the outcomes for a host. Returns the final ones: these, or those that another controller
-   * decided because this one took too long.
-   */
-  async #end(held: VersionedDeployment, outcomes: readonly DeploymentOutcome[]): Promise<readonly DeploymentOutcome[]> {
-    try {
-      const decided = await this.#records.decide(held, outcomes);
-      if (!decided) return (await this.#records.find(held.open.tenant, held.open))?.end ?? outcomes.map(endedElsewhere);
-      await this.#settle(decided);
-    } catch (error) {
-      // The commands have already run on the hosts, so the caller gets their states even if the records fail.
-      this.#runtime.log.error(
-        { err: error, deployment: held.open.deployment, host: held.open.host },
-        "the records of a deployment could not be written yet",
-      );
-    }
-    return outcomes;
-  }
-
-  async #endLate(held: VersionedDeployment): Promise<void> {
-    const { tenant, ospace, traceparent, host, targets, action } = held.open;
-    const nowMs = this.#runtime.clock.nowMs();
-    const outcomes: DeploymentOutcome[] = [];
-    for (const { depot, version, commandId } of targets) {
-      const said = await this.#stored.outcome({ tenant, host, traceparent }, commandId);
-      const expired = {
-        state: "expired" as const,
-        message: "The controller that deployed it went away before it ended.",
-        startedMs: nowMs,
-        endedMs: nowMs,
-      };
-      outcomes.push(outcomeOf(said ?? expired, { host, depot, version }));
-    }
-    const decided = await this.#records.decide(held, outcomes);
-    if (!decided) return;
-    const platform = systemPrincipal(tenant, ospace, traceparent);
-    for (const target of outcomes) if (target.state === "ok") await this.#commands.note(platform, action, target);
-    await this.#settle(decided);
-  }
-
-  /**
-   * Stores which late results may come, and then writes the rows. In this order, no late result of a host is refused.
-   */
-  async #settle(decided: OpenDeployment): Promise<void> {
-    await this.#late.expect(decided);
-    await this.#records.settle(decided);
-  }
-
   async #target(
     principal: Principal,
     run: Run,
@@ -313,25 +266,13 @@ export class DeploymentService {
     const { host, depot, version, command } = work;
     const { deadlineMonotonicMs } = run;
     const outcome = await this.#commands.send(principal, { host, command, commandId, deadlineMonotonicMs });
-    const target = outcomeOf(outcome, { host, depot, version });
-    const noted = target.state === "ok" ? await this.#commands.note(principal, run.action, target) : target;
-    this.#notifications.publish(principal.tenant, deploymentNotice(principal, run.action, noted));
+    return this.#told(principal, run.action, outcomeOf(outcome, { host, depot, version }));
+  }
+
+  /** Notes a success on the record of the host, and announces the outcome. */
+  async #told(principal: Principal, action: DeploymentAction, target: DeploymentOutcome): Promise<DeploymentOutcome> {
+    const noted = target.state === "ok" ? await this.#commands.note(principal, action, target) : target;
+    this.#notifications.publish(principal.tenant, deploymentNotice(principal, action, noted));
     return noted;
   }
-}
-
-/** The outcome of a command without its other members, such as the number of its process. */
-function outcomeOf(
-  { state, code, message, startedMs, endedMs }: Omit<CommandOutcome, "host">,
-  of: Pick<DeploymentOutcome, "host" | "depot" | "version">,
-): DeploymentOutcome {
-  return { ...of, state, ...(code !== undefined && { code }), message, startedMs, endedMs };
-}
-
-/**
- * Outcome if another controller has already recorded and removed the deployment, because this one was stopped for
- * minutes.
- */
-function endedElsewhere(outcome: DeploymentOutcome): DeploymentOutcome {
-  return { ...outcome, state: "expired", message: "Another controller ended it meanwhile; its record says how." };
 }

@@ -10,3 +10,4 @@ export { depotRoutes } from "./routes.ts";
 export { DepotService } from "./service.ts";
 export { DepotUsers } from "./users.ts";
 export type * from "./users.ts";
+export { WaitingDeployments } from "./waiting/service.ts";

@@ -288,3 +288,39 @@ describe("depots and deployments in MQL", () => {
     ).toMatchObject({ status: "error", message: expect.stringContaining("2 depots but 1 version;") as string });
   });
 });
+
+test("a deployment that waits is begun, listed, shown and cancelled over HTTP", async () => {
+  const version = [
+    ["name", "waited"],
+    ["version", "1.0.0"],
+    ["uploadfile", script],
+  ] as const;
+  await send("POST", "/monitoring/depot", version);
+  monitoring.hosts.agents.set("h8", { isOnline: false });
+  const deploy = (wait: string) =>
+    send("POST", "/monitoring/deploy", [
+      ["hosts", "h8"],
+      ["depots", "waited"],
+      ["versions", "1.0.0"],
+      ["wait", wait],
+    ]);
+  const begun = await deploy("2h");
+  const { id, createdMs, untilMs } = begun.message as { id: string; createdMs: number; untilMs: number };
+  expect(untilMs - createdMs).toBe(2 * 3_600_000);
+  const depots = [{ depot: "waited", version: "1.0.0" }];
+  expect(await get("/monitoring/deployment")).toMatchObject({
+    message: [{ id, action: "deploy", depots, username: "admin", state: "open" }],
+  });
+  expect(await get(`/monitoring/deployment/${id}`)).toMatchObject({
+    message: { id, hosts: [{ host: "h8", state: "waiting", outcomes: [] }] },
+  });
+  const cancel = { method: "DELETE", url: `/monitoring/deployment/${id}` } as const;
+  expect(await monitoring.http.call(admin, cancel)).toMatchObject({
+    message: { cancelledBy: "admin", hosts: [{ host: "h8", state: "cancelled", message: "admin cancelled it." }] },
+  });
+  expect(await get("/monitoring/deployment")).toMatchObject({ message: [{ id, state: "ended" }] });
+  for (const wait of ["soon", "8d", "0"])
+    expect(await deploy(wait)).toMatchObject({ status: "error", code: "invalid" });
+  monitoring.hosts.agents.delete("h8");
+  expect(await deploy("")).toMatchObject({ message: [{ host: "h8", state: "ok" }] });
+});

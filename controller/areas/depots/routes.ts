@@ -18,12 +18,26 @@ import { DEPOT_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
 import { deploymentRoutes } from "./deployment-routes.ts";
 import type { DeploymentService } from "./deployment.ts";
+import { waitingRoutes } from "./waiting/routes.ts";
+import type { WaitingDeployments } from "./waiting/service.ts";
 import { nameEncoding } from "../../archives/entry-names.ts";
 import type { DepotService } from "./service.ts";
 import type { DepotFileChange as DepotFileContent, DepotUpload } from "./types.ts";
 
-export function depotRoutes(depots: DepotService, deployments: DeploymentService): readonly Endpoint[] {
-  return [...uploadRoutes(depots), ...versionRoutes(depots), ...fileRoutes(depots), ...deploymentRoutes(deployments)];
+interface Services {
+  readonly depots: DepotService;
+  readonly deployments: DeploymentService;
+  readonly waiting: WaitingDeployments;
+}
+
+export function depotRoutes({ depots, ...deploying }: Services): readonly Endpoint[] {
+  return [
+    ...uploadRoutes(depots),
+    ...versionRoutes(depots),
+    ...fileRoutes(depots),
+    ...deploymentRoutes(deploying),
+    ...waitingRoutes(deploying.waiting),
+  ];
 }
 
 function uploadRoutes(depots: DepotService): readonly Endpoint[] {

@@ -29,6 +29,7 @@ const HOST_COLUMNS: readonly SystemColumn[] = [
   ...maps({
     config: "Settings that users gave the host and facts that its agent told, by name",
     depot: "Depots on the host: the versions of each as JSON text, by name",
+    depottimes: "Time since which each depot has its version on the host, as milliseconds since 1970",
   }),
   ...columns("varchar", { agentversion: "Version of the agent that had a session last; empty: none had" }),
   ...columns("timestamp", {

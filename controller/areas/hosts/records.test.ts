@@ -185,12 +185,14 @@ describe("host records", () => {
     const next = await openTestHosts({ beside: test });
     const status = async () => (await test.objects.unrestricted.get(admin, [ref]))[0]?.values.status;
     await expect.poll(status, { timeout: 30_000 }).toBe("offline");
+    expect((await test.hosts.get(admin, "crashed")).statustime).toBeTypeOf("number");
     await expect.poll(() => kv.get("sessionsof/gone/matrix/crashed"), { timeout: 30_000 }).toBeUndefined();
     await next[Symbol.asyncDispose]();
   });
 
-  it("notes which depots are there", async () => {
+  it("notes which depots are there, and since when", async () => {
     const admin = test.principal();
+    const beforeMs = Date.now();
     await test.hosts.save(admin, { host: "depots" });
     await test.hosts.noteDepot(admin, "depots", { name: "web", version: "1.0.0" }, true);
     await test.hosts.noteDepot(admin, "depots", { name: "db", version: "2.0.0" }, true);
@@ -198,10 +200,21 @@ describe("host records", () => {
       web: `[{"version":"1.0.0"}]`,
       db: `[{"version":"2.0.0"}]`,
     });
+    const { depottimes, ...never } = await test.hosts.get(admin, "depots");
+    expect(Object.keys(depottimes).sort()).toEqual(["db", "web"]);
+    expect(Number(depottimes["web"])).toBeGreaterThanOrEqual(beforeMs);
+    expect(never).not.toHaveProperty("statustime");
+    await expect.poll(() => Date.now()).toBeGreaterThan(Number(depottimes["db"]));
+    await test.hosts.noteDepot(admin, "depots", { name: "web", version: "1.0.0" }, true);
+    await test.hosts.noteDepot(admin, "depots", { name: "db", version: "2.0.1" }, true);
+    const later = (await test.hosts.get(admin, "depots")).depottimes;
+    expect(later["web"]).toBe(depottimes["web"]);
+    expect(Number(later["db"])).toBeGreaterThan(Number(depottimes["db"]));
     await test.hosts.noteDepot(admin, "depots", { name: "web", version: "0.9.0" }, false);
     expect(await test.hosts.depotsOn(admin, "depots")).toContain("web");
     await test.hosts.noteDepot(admin, "depots", { name: "web", version: "1.0.0" }, false);
-    expect((await test.hosts.get(admin, "depots")).depot).toEqual({ db: `[{"version":"2.0.0"}]` });
+    const left = await test.hosts.get(admin, "depots");
+    expect([left.depot, left.depottimes]).toEqual([{ db: `[{"version":"2.0.1"}]` }, { db: later["db"] }]);
   });
 });
 

@@ -188,12 +188,15 @@ export class HostRecords {
       sshkey: record.sshkey,
       tags: [...record.tags],
       depot: { ...record.depot },
+      depottimes: { ...record.depottimes },
       policies: { ...record.policies },
+      policytimes: { ...record.policytimes },
       confs: { ...record.confs },
       usage: { ...record.usage },
       config: { ...record.config, ...secrets },
       // A check for sessions of other controllers would cost one read per host.
       status: record.status === "online" || this.#with.isHere(principal.tenant, record.host) ? "online" : "offline",
+      ...(record.statustime !== undefined && { statustime: record.statustime }),
       revision: revisionOf(record),
     };
   }
@@ -375,7 +378,9 @@ function filled(shown: Partial<HostView>): Omit<HostView, "id" | "class" | "host
     sshkey: "",
     config: {},
     depot: {},
+    depottimes: {},
     policies: {},
+    policytimes: {},
     confs: {},
     usage: {},
     status: "offline",

@@ -179,12 +179,14 @@ export class HostService implements Hosts {
     requirePermission(principal, "depots:run");
     const actor = await this.#with.actAs(principal.tenant, principal.traceparent);
     const value = JSON.stringify([{ version: depot.version }]);
+    const isSame = (await this.#components.records.find(actor, host))?.depot[depot.name] === value;
     // Another version may be on the host: the removal of this one changed nothing then.
-    if (!present && (await this.#components.records.find(actor, host))?.depot[depot.name] !== value) return;
-    const edit = present
-      ? ({ column: "depot", operation: "add", value: { [depot.name]: value } } as const)
-      : ({ column: "depot", operation: "take", value: depot.name } as const);
-    await this.#components.records.note(actor, host, [edit]);
+    if (!present && !isSame) return;
+    const now = { depot: value, ...(!isSame && { depottimes: String(this.#with.runtime.clock.nowMs()) }) };
+    const edits = present
+      ? Object.entries(now).map(([column, text]): Edit => ({ column, operation: "add", value: { [depot.name]: text } }))
+      : ["depot", "depottimes"].map((column): Edit => ({ column, operation: "take", value: depot.name }));
+    await this.#components.records.note(actor, host, edits);
   }
 
   async dispatch(

@@ -52,6 +52,7 @@ export interface HostRecord {
   readonly tags: readonly string[];
   readonly config: Readonly<Record<string, string>>;
   readonly depot: Readonly<Record<string, string>>;
+  readonly depottimes: Readonly<Record<string, string>>;
   readonly policies: Readonly<Record<string, string>>;
   readonly policytimes: Readonly<Record<string, string>>;
   readonly confs: Readonly<Record<string, string>>;
@@ -81,6 +82,7 @@ export function recordOf(row: ObjectRow): HostRecord {
     tags: textsOf(values.tags),
     config: mapOf(values.config),
     depot: mapOf(values.depot),
+    depottimes: mapOf(values.depottimes),
     policies: mapOf(values.policies),
     policytimes: mapOf(values.policytimes),
     confs: mapOf(values.confs),

@@ -205,6 +205,12 @@ test("depots are uploaded, listed, deployed and removed", async () => {
     1,
     expect.stringMatching(/^host,depot,version,state.*\nweb-1,check,1\.0\.0,unreachable/),
   ]);
+  const begun = await odp("deploy check --host web-1 --wait 2h -o csv");
+  expect(begun).toMatchObject({ code: 0 });
+  const [id = ""] = (begun.out.split("\n")[1] ?? "").split(",");
+  expect((await odp(`deployment show ${id} -o csv`)).out).toMatch(/^host,state.*\nweb-1,/);
+  expect((await odp(`deployment cancel ${id} -o csv`)).out).toMatch(/^host,state.*\nweb-1,/);
+  expect(await json("deployment list --fields id,cancelledBy")).toEqual([{ id, cancelledBy: "admin" }]);
   expect(await odp("deploy check --host tag:none")).toMatchObject({
     code: 1,
     err: expect.stringContaining("warning: tag:none matches no host now.\n") as string,

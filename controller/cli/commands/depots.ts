@@ -36,14 +36,49 @@ const DEPLOYED: View = {
     column("ended", { member: "endedMs", isTime: true, isWide: true }),
   ],
 };
+const WAITING: View = {
+  name: "id",
+  columns: [
+    column("id", { isWhole: true }),
+    column("action"),
+    column("depots", {
+      of: ({ depots }) =>
+        (depots as readonly { readonly depot: string; readonly version: string }[]).map(
+          ({ depot, version }) => `${depot}@${version}`,
+        ),
+    }),
+    column("state"),
+    column("user", { member: "username" }),
+    column("until", { member: "untilMs", isTime: true }),
+    column("cancelled by", { member: "cancelledBy", isWide: true }),
+  ],
+};
+const WAITING_HOSTS: View = {
+  name: "host",
+  columns: [
+    column("host", { isWhole: true }),
+    column("state"),
+    column("message"),
+    column("since", { member: "sinceMs", isTime: true }),
+  ],
+};
+const DEPLOYMENT_ID = { name: "id", summary: "id of the deployment, as odp deployment list shows it" };
 const PLACED_FLAGS: readonly FlagDeclaration[] = [
   { name: "host", value: "host", summary: "host; may be repeated", isRepeated: true, completes: "hosts" },
   { name: "path", value: "path", summary: "folder on the host in place of the agent's own" },
   { name: "command", value: "command", summary: "command to run there, in place of that of the depot" },
   { name: "timeout", value: "seconds", summary: "time for each host", default: "60" },
   { name: "force", summary: "also what policies use" },
+  {
+    name: "wait",
+    value: "time",
+    summary: "wait for hosts that are away up to this time, such as 30m, 2h or 1d; shows the id at once",
+  },
 ];
-const PLACED_CODES = { 0: "all hosts have succeeded", 1: "a host has failed, or the call, or there is no host" };
+const PLACED_CODES = {
+  0: "all hosts have succeeded; with --wait: the deployment is stored",
+  1: "a host has failed, or the call, or there is no host",
+};
 const VERSIONED = { ...DEPOT, summary: "depot as <name> or <name>@<version>; default: the newest version" };
 
 /** `odp depot`, `odp deploy` and `odp undeploy`. */
@@ -102,6 +137,26 @@ export const DEPOT_COMMANDS: readonly CommandDeclaration[] = [
     flags: PLACED_FLAGS,
     exitCodes: PLACED_CODES,
     run: (call) => placed(call, "postMonitoringUndeploy"),
+  },
+  {
+    name: "deployment",
+    summary: "list, show and cancel deployments that wait for hosts",
+    commands: [
+      { name: "list", isReading: true, summary: "list the deployments with --wait, the newest first", run: waiting },
+      {
+        name: "show",
+        isReading: true,
+        summary: "show the state of each host of a deployment",
+        arguments: [DEPLOYMENT_ID],
+        run: waitingHosts,
+      },
+      {
+        name: "cancel",
+        summary: "cancel a deployment on the hosts that it waits for",
+        arguments: [DEPLOYMENT_ID],
+        run: cancelWaiting,
+      },
+    ],
   },
 ];
 
@@ -191,14 +246,39 @@ async function placed(call: Call, id: "postMonitoringDeploy" | "postMonitoringUn
   const { name, version } = versionIn(call.text("depot"));
   const newest = version === "" ? (await depotOf(client, { name, version }, signal)).version : version;
   const timeout = call.number("timeout", { max: 86_400 }) ?? 60;
-  const [remotepath, command] = [call.optional("path"), call.optional("command")];
+  const [remotepath, command, wait] = [call.optional("path"), call.optional("command"), call.optional("wait")];
   const body = {
     ...{ hosts, depots: [name], versions: [newest], timeout },
     ...(remotepath !== undefined && { remotepath }),
     ...(command !== undefined && { command }),
+    ...(wait !== undefined && { wait }),
     ...(call.is("force") && { force: true }),
   };
   const results = await client.call(id, { body }, { signal, timeoutMs: timeout * 1_000 + 60_000 });
+  if (!Array.isArray(results)) {
+    await shell.show(results, WAITING);
+    return 0;
+  }
   await shell.show(results, DEPLOYED);
   return results.length > 0 && results.every(({ state }) => state === "ok") ? 0 : 1;
+}
+
+async function waiting({ shell }: Call): Promise<void> {
+  const client = await shell.client();
+  await shell.show(await client.call("getMonitoringDeployment", {}, { signal: shell.ended() }), WAITING);
+}
+
+async function waitingHosts(call: Call): Promise<void> {
+  const { shell } = call;
+  const path = { id: call.text("id") };
+  const found = await (await shell.client()).call("getMonitoringDeploymentById", { path }, { signal: shell.ended() });
+  await shell.show(found.hosts, WAITING_HOSTS);
+}
+
+async function cancelWaiting(call: Call): Promise<void> {
+  const { shell } = call;
+  const path = { id: call.text("id") };
+  const client = await shell.client();
+  const left = await client.call("deleteMonitoringDeploymentById", { path }, { signal: shell.ended() });
+  await shell.show(left.hosts, WAITING_HOSTS);
 }

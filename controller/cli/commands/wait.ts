@@ -1,10 +1,11 @@
 import { CLI_WAIT_MAX_SECONDS, CLI_WAIT_SECONDS } from "../../../common/limits.ts";
+import { lengthMs } from "../../../common/text/length-of-time.ts";
 import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
 import { UsageError } from "../declared/usage.ts";
 import { CANCELLED } from "../failure.ts";
 import { CONDITIONS, type Look } from "../waiting/conditions.ts";
-import { lengthMs, waitFor } from "../waiting/wait.ts";
+import { waitFor } from "../waiting/wait.ts";
 
 /** As `timeout` of a shell says it. */
 const TIMED_OUT = 124;

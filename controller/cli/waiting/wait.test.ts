@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { wait, type Clock } from "../../../common/time.ts";
 import type { Look } from "./conditions.ts";
-import { lengthMs, waitFor } from "./wait.ts";
+import { waitFor } from "./wait.ts";
+import { lengthMs } from "../../../common/text/length-of-time.ts";
 
 /** A clock whose time passes while something waits. */
 class PassingClock implements Clock {

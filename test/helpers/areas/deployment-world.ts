@@ -3,6 +3,7 @@ import { beforeEach } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { MemoryStores } from "../engines/memory/stores.ts";
 import { TestClock, testPrincipal, testRuntime } from "../time/runtime.ts";
+import type { Stores } from "../../../controller/store/engine.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand } from "../../../controller/areas/hosts/index.ts";
 import type { Notification } from "../../../controller/areas/notifications/index.ts";
 import type { NewRecord } from "../../../controller/areas/objects/index.ts";
@@ -61,11 +62,11 @@ export function useDeployments(): void {
 }
 
 /** Returns the deployments of a controller after a restart, or of another one. */
-export const newDeployments = (by: TestClock) =>
+export const newDeployments = (by: TestClock, over: Stores = stores) =>
   new DeploymentService({
     targets: NAMED_HOSTS,
     runtime: testRuntime(by),
-    stores,
+    stores: over,
     controllers: { own: "this", has: () => true },
     stored: { outcome: (_target, commandId) => Promise.resolve(said.get(commandId)) },
     depots: {

@@ -1,7 +1,13 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DeploymentService, depotClasses, depotRoutes, DepotService } from "../../../controller/areas/depots/index.ts";
+import {
+  DeploymentService,
+  depotClasses,
+  depotRoutes,
+  DepotService,
+  WaitingDeployments,
+} from "../../../controller/areas/depots/index.ts";
 import { ExtAgentService } from "../../../controller/areas/extagents/index.ts";
 import { extagentsRoutes } from "../../../controller/areas/extagents/routes.ts";
 import { hostRoutes } from "../../../controller/areas/hosts/routes.ts";
@@ -36,6 +42,11 @@ export async function openExtAgents(): Promise<ExtAgentWorld> {
     stored: { outcome: () => Promise.resolve(undefined) },
     controllers: { own: "this", has: () => true },
   });
+  const waiting = new WaitingDeployments({
+    ...{ deployments, stores, objects, runtime },
+    hosts: hosts.hosts,
+    authors: { present: () => Promise.resolve(hosts.principal()) },
+  });
   const query = new QueryService({ objects, runtime });
   const folder = await mkdtemp(join(tmpdir(), "odp-extagents-"));
   const agents = new ExtAgentService({
@@ -48,7 +59,11 @@ export async function openExtAgents(): Promise<ExtAgentWorld> {
   return {
     hosts,
     agents,
-    endpoints: [...hostRoutes(hosts.hosts), ...depotRoutes(depots, deployments), ...extagentsRoutes(agents)],
+    endpoints: [
+      ...hostRoutes(hosts.hosts),
+      ...depotRoutes({ depots, deployments, waiting }),
+      ...extagentsRoutes(agents),
+    ],
     folder,
     async upload(version, files) {
       const path = join(folder, `probe-${version}.tar`);

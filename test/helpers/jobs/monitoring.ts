@@ -1,10 +1,17 @@
-import { DeploymentService, DepotService, depotRoutes, depotClasses } from "../../../controller/areas/depots/index.ts";
+import {
+  DeploymentService,
+  DepotService,
+  depotRoutes,
+  depotClasses,
+  WaitingDeployments,
+} from "../../../controller/areas/depots/index.ts";
 import type {
   AgentState,
   CommandOutcome,
   DispatchOptions,
   HostCommand,
   Hosts,
+  HostSettings,
 } from "../../../controller/areas/hosts/index.ts";
 import {
   jobClasses,
@@ -41,7 +48,15 @@ export class ScriptedHosts
   implements
     Pick<
       Hosts,
-      "dispatch" | "noteDepot" | "exists" | "hasAgent" | "refresh" | "agentState" | "policyReports" | "depotsOn"
+      | "dispatch"
+      | "noteDepot"
+      | "exists"
+      | "hasAgent"
+      | "refresh"
+      | "agentState"
+      | "policyReports"
+      | "depotsOn"
+      | "settings"
     >
 {
   readonly sent: { readonly host: string; readonly command: HostCommand }[] = [];
@@ -87,6 +102,10 @@ export class ScriptedHosts
     return { hasAgent: true, isOnline: true, policies: {}, confs: {}, ...this.agents.get(host) };
   }
 
+  settings(): Promise<HostSettings> {
+    return Promise.resolve({ isextagent: 0, iszabbix: 0, config: {} });
+  }
+
   refresh(_tenant: string, hosts: readonly string[]): void {
     this.refreshed.push(...hosts);
   }
@@ -119,7 +138,7 @@ export async function openMonitoring() {
   const cancelling = new RunCancelling({ runs, jobs, query });
   const states = new RunStates({ stores: engine, jobs, query });
   const ofJobs = jobRoutes({ jobs, runs, following, retrying, cancelling, states, audit: UNAUDITED });
-  const endpoints = [...depotRoutes(depots, services.deployments), ...policyRoutes(policies), ...ofJobs];
+  const endpoints = [...depotRoutes(services), ...policyRoutes(policies), ...ofJobs];
   const http = await openTestHttp({ endpoints, sockets: jobSockets({ following }) });
   return {
     hosts,
@@ -166,6 +185,10 @@ function servicesOn({ stores, runtime, objects, hosts, notifications }: Surround
     controllers,
     runtime,
   });
+  const waiting = new WaitingDeployments({
+    ...{ deployments, hosts, stores, objects, runtime },
+    authors: { present: (tenant) => Promise.resolve(testPrincipal("administrator", tenant)) },
+  });
   const policies = new PolicyService({
     targets: NAMED_HOSTS,
     controllers: ALONE,
@@ -192,7 +215,7 @@ function servicesOn({ stores, runtime, objects, hosts, notifications }: Surround
     notifications,
     controllers,
   });
-  return { depots, deployments, policies, jobs, runs };
+  return { depots, deployments, waiting, policies, jobs, runs };
 }
 
 /** Rules that exist, unless their key contains `missing`. */

@@ -237,6 +237,9 @@ export const EXAMPLE_REQUESTS = {
   postMonitoringDeploy: {
     body: { hosts: ["web-1"], depots: ["check"], versions: ["1.0.0"], timeout: 1 },
   },
+  getMonitoringDeployment: {},
+  getMonitoringDeploymentById: { path: { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV" } },
+  deleteMonitoringDeploymentById: { path: { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV" } },
   getMonitoringDepot: {},
   putMonitoringDepot: {
     body: {
