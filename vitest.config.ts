@@ -69,7 +69,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/files/history/{deaths,history,page,rules}.test.ts",
   "controller/areas/files/local/local.test.ts",
   "controller/areas/files/search/{extractions,page,search-routes,search,takeover}.test.ts",
-  "controller/areas/files/transfer/{listing,page,uploads}.test.ts",
+  "controller/areas/files/transfer/{commits,listing,page,uploads}.test.ts",
   "controller/areas/files/versions/{aged,deaths,limits,page,routes,rules,service}.test.ts",
   "controller/areas/groups/{explain,giving,groups,known}.test.ts",
   "controller/areas/hosts/{agent,credentials,enrolment,records,room,routes}.test.ts",

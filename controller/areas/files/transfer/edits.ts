@@ -2,6 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import type { Expected, Revised } from "../../../../common/revisions.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
+import type { InCommit } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { Content, FileContents } from "../contents.ts";
 import { placeColumns, type FileEntry, type HeldContent } from "../entries.ts";
@@ -15,9 +16,10 @@ import type { FileVisibility } from "../visible.ts";
 import type { FileWorkJournal } from "../work-journal.ts";
 import { requireWork } from "../work-rights.ts";
 import type { WriteRights } from "../write-rights.ts";
-import type { ChangeRequest, FileChange, FileChanges, Plan } from "./changes.ts";
+import type { ChangeRequest, FileChange, Plan } from "./change-request.ts";
+import type { FileChanges } from "./changes.ts";
 import { quietPlaces, requireExpectedFile, revisionOfFile } from "./expected.ts";
-import type { KeptContent } from "./kept-content.ts";
+import { KeptContent } from "./kept-content.ts";
 
 interface EditDependencies {
   readonly stores: Stores;
@@ -37,6 +39,8 @@ export interface Conditional {
 }
 
 export interface FileWriting extends Conditional {
+  /** Records for the commit of the write, if it is one commit. */
+  readonly inCommit?: InCommit | undefined;
   readonly content?: Content | undefined;
   readonly notes?: FileNotes;
 }
@@ -62,20 +66,31 @@ export class FileEdits {
   }
 
   /** See `FileService.save`. */
-  async save(principal: Principal, place: Place, { content, notes = {}, expected }: FileWriting): Promise<Revised> {
+  async save(
+    principal: Principal,
+    place: Place,
+    { content, notes = {}, expected, inCommit }: FileWriting,
+  ): Promise<Revised> {
     const { store, hiding, contents } = this.#with;
     const planned = { place, content, notes, expected };
-    // Before the content is stored, which may be for nothing.
-    const { before } = await this.#writeOf(principal, planned, await store.find(principal, place));
+    // A content that has arrived was checked before. Another one would be stored for nothing.
+    const { before } =
+      content instanceof KeptContent
+        ? { before: undefined }
+        : await this.#writeOf(principal, planned, await store.find(principal, place));
     const warnings = await hiding.warnings(principal, place);
-    await store.makeFoldersAbove(principal, place);
     const written = content ?? (before ? undefined : { text: "" });
     const kept = written && (await contents.keep(principal, written));
     try {
       const revision = await this.#change(principal, [place], {
         expected,
-        plan: async ([now]) => [(await this.#writeOf(principal, { ...planned, kept }, now)).change],
+        plan: async ([now]) => {
+          const { change } = await this.#writeOf(principal, { ...planned, kept }, now);
+          await store.makeFoldersAbove(principal, place);
+          return [change];
+        },
         kept,
+        inCommit,
       });
       // Repeat this: a folder may have been removed meanwhile. A removal spares entries written after it began.
       await store.makeFoldersAbove(principal, place);
