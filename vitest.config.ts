@@ -66,7 +66,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/extagents/*.test.ts",
   "controller/areas/files/archive/{export,import-death,import,interface,page}.test.ts",
   "controller/areas/files/{folders,known-texts,paths,routes,rules,spaces,work}.test.ts",
-  "controller/areas/files/history/{deaths,history,page,rules}.test.ts",
+  "controller/areas/files/history/{deaths,history,page,rules,searched}.test.ts",
   "controller/areas/files/local/local.test.ts",
   "controller/areas/files/search/{extractions,page,search-routes,search,takeover}.test.ts",
   "controller/areas/files/transfer/{commits,listing,page,uploads}.test.ts",

@@ -39,6 +39,8 @@ export interface Conditional {
 }
 
 export interface FileWriting extends Conditional {
+  /** True: the search includes the file, if it is new. */
+  readonly isSearched?: boolean;
   /** Records for the commit of the write, if it is one commit. */
   readonly inCommit?: InCommit | undefined;
   readonly content?: Content | undefined;
@@ -69,10 +71,10 @@ export class FileEdits {
   async save(
     principal: Principal,
     place: Place,
-    { content, notes = {}, expected, inCommit }: FileWriting,
+    { content, notes = {}, expected, inCommit, isSearched = false }: FileWriting,
   ): Promise<Revised> {
     const { store, hiding, contents } = this.#with;
-    const planned = { place, content, notes, expected };
+    const planned = { place, content, notes, expected, isSearched };
     // A content that has arrived was checked before. Another one would be stored for nothing.
     const { before } =
       content instanceof KeptContent
@@ -203,7 +205,7 @@ export class FileEdits {
   /** The change that writes a file over the entry. Throws if it may not be made. */
   async #writeOf(
     principal: Principal,
-    { place, content, notes, kept, expected }: PlannedWrite,
+    { place, content, notes, kept, expected, isSearched = false }: PlannedWrite,
     before: FileEntry | undefined,
   ): Promise<{ readonly change: FileChange; readonly before: FileEntry | undefined }> {
     const { rights, runtime, visibilityOf } = this.#with;
@@ -215,7 +217,13 @@ export class FileEdits {
     requireExpectedFile(expected, place, { entry: before, visibility: await visibilityOf(principal) });
     const modified = runtime.clock.nowMs();
     const own = kept && { ...kept.held, size: kept.size, owner: principal.user, modified };
-    const change = { place, row: { ...row, ...own }, isWhole: kept !== undefined, replaced: kept && before?.content };
+    const searched = isSearched && !before && { indexed: true };
+    const change = {
+      place,
+      row: { ...row, ...own, ...searched },
+      isWhole: kept !== undefined,
+      replaced: kept && before?.content,
+    };
     return { change, before };
   }
 
