@@ -69,6 +69,8 @@ export const FILE_TAGS_MAX = 100;
 /** Entries of a page of a folder, and of those that are read at once. Without `limit`, a listing has no bound. */
 export const FILE_LIST_PAGE_MAX = 10_000;
 export const FILE_LIST_BATCH = 256;
+/** Small contents in memory at once, each of at most `BLOB_ROW_MAX_BYTES`. Further ones are stored before their change. */
+export const FILE_CONTENTS_IN_MEMORY_MAX = 512;
 /** Entries by which changes of single files take turns, per tenant. Files that share one repeat their attempts. */
 export const FILE_SEQUENCES = 1_024;
 /** Attempts of one change while other controllers change files of the same sequence. */

@@ -61,7 +61,10 @@ export function faultyStore(store: TenantStore, options: FaultyOptions): TenantS
   const faults = new Faults(options);
   return {
     kv: faultyKv(store.kv, faults),
-    objects: faultyObjects(store.objects, faults),
+    objects: {
+      ...(store.objects.spansSeams === true && { spansSeams: true }),
+      ...faultyObjects(store.objects, faults),
+    },
     blobs: faultyBlobs(store.blobs, faults),
     scrub: faultyScrub(store.scrub, faults),
   };
@@ -179,7 +182,7 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
       changes.forEach(checkChange);
       await faults.write(
         () => made(changes, inCommit),
-        () => made(leftovers.part(changes, faults.some(changes.length + 1) - 1)),
+        () => made(leftovers.part(inCommit?.also ? [] : changes, faults.some(changes.length + 1) - 1)),
       );
     },
     get: (keys, cells) =>

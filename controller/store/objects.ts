@@ -1,3 +1,5 @@
+import type { AlsoInCommit } from "./also-in-commit.ts";
+
 /**
  * The seam for bulk data: objects of classes. It knows no schema. The area `objects` converts an object and its class
  * into cells, terms and numbers, and back.
@@ -18,6 +20,9 @@
  * - Calls end by `STORE_CALL_DEADLINE_MS` with `unavailable`; writes may also end with `unknown_outcome`.
  */
 export interface ObjectStore {
+  /** True if a commit of the engine spans its three seams: then `change` takes `RecordsInCommit.also`. */
+  readonly spansSeams?: boolean;
+
   /**
    * Applies changes, at most `CHANGE_BATCH_MAX`. When the promise resolves, each of them is durable. They are not
    * atomic together: after an error any of them may have happened.
@@ -129,6 +134,8 @@ export interface RecordsInCommit {
   records(): readonly StoredRecord[];
   /** Called after an attempt that failed: whether its records are durable is unknown. The next one makes them anew. */
   failed(): void;
+  /** Only for `change` of an engine with `spansSeams`, with at most `CHANGE_SLICE_MAX` changes. */
+  readonly also?: AlsoInCommit | undefined;
 }
 
 export interface EntityKey {

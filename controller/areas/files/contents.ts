@@ -1,10 +1,11 @@
 import { createReadStream } from "node:fs";
 import type { TenantRoom } from "../objects/index.ts";
 import { keepInRoom } from "../tenants/index.ts";
-import type { ByteRange } from "../../store/blobs.ts";
+import type { BlobStore, ByteRange } from "../../store/blobs.ts";
+import { beginningOf } from "../../store/blobs/beginning.ts";
 import type { Stores } from "../../store/engine.ts";
 import { AppError } from "../../../common/errors.ts";
-import { FILE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
+import { BLOB_ROW_MAX_BYTES, FILE_CONTENTS_IN_MEMORY_MAX, FILE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import { refusing, textOf } from "../../../common/text/text-stream.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { OpenFile } from "../rules/index.ts";
@@ -37,6 +38,8 @@ export interface OpenedFile extends OpenFile, Pick<FileEntry, "fullname" | "vers
 /** New content of a file: a text, the path of a local file, or what `keep` has stored before. */
 export type Content = { readonly text: string } | { readonly file: string } | KeptContent;
 
+type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
 interface ContentDependencies {
   readonly stores: Stores;
   /** Absent: tenants have no quota. */
@@ -50,6 +53,8 @@ interface ContentDependencies {
 export class FileContents {
   readonly #with: ContentDependencies;
   readonly #texts = new KnownTexts();
+  /** Number of contents that are only in memory. */
+  #inMemory = 0;
 
   constructor(dependencies: ContentDependencies) {
     this.#with = dependencies;
@@ -90,8 +95,8 @@ export class FileContents {
   /** Stores the content under a new mark, unless it is stored already. */
   keep(principal: Principal, content: Content): Promise<KeptContent> {
     if (content instanceof KeptContent) return Promise.resolve(content);
-    const bytes = "text" in content ? [Buffer.from(content.text)] : bytesOfFile(content.file);
-    return this.keepBytes(principal, bytes);
+    if ("text" in content) return this.keepBytes(principal, [Buffer.from(content.text)]);
+    return this.#storeFile(principal, content.file);
   }
 
   /** `AppError("too_large")`, which names the quota, if the tenant has no room for so many bytes. */
@@ -100,14 +105,55 @@ export class FileContents {
     if (room?.isLimited(tenant)) await room.require(tenant, { objects: 0, bytes });
   }
 
-  /** Stores the bytes under a new mark, which the caller uses or releases. No mark stays if it fails. */
-  async keepBytes(principal: Principal, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<KeptContent> {
-    const { stores, room, arrivals } = this.#with;
+  /**
+   * Stores the bytes under a new mark, which the caller uses or releases. No mark stays if it fails. On a store with
+   * `spansSeams`, a small content stays in memory.
+   */
+  async keepBytes(principal: Principal, bytes: Bytes): Promise<KeptContent> {
     const { tenant } = principal;
-    const { blobs } = await stores.tenant(tenant);
+    const { objects, blobs } = await this.#with.stores.tenant(tenant);
+    if (objects.spansSeams !== true) return this.#store(tenant, blobs, bytes);
+    const begun = await beginningOf(bytes, BLOB_ROW_MAX_BYTES);
+    if (begun.isWhole) return this.#hold(tenant, blobs, begun.bytes);
+    try {
+      return await this.#store(tenant, blobs, begun.all);
+    } finally {
+      await begun.end();
+    }
+  }
+
+  async #storeFile({ tenant }: Principal, path: string): Promise<KeptContent> {
+    const { blobs } = await this.#with.stores.tenant(tenant);
+    return this.#store(tenant, blobs, bytesOfFile(path));
+  }
+
+  #store(tenant: string, blobs: BlobStore, bytes: Bytes): Promise<KeptContent> {
+    const { room, arrivals } = this.#with;
     return arrivals.keep(tenant, (mark, beforeMark) =>
       keepInRoom({ room, tenant }, bytes, (admitted) => blobs.put(admitted, mark, beforeMark)),
     );
+  }
+
+  /** Keeps a small content in memory, so that its change can store it in its own commit. */
+  async #hold(tenant: string, blobs: BlobStore, bytes: Uint8Array): Promise<KeptContent> {
+    if (this.#inMemory >= FILE_CONTENTS_IN_MEMORY_MAX) return this.#store(tenant, blobs, [bytes]);
+    const { room, arrivals } = this.#with;
+    const growth = { objects: 0, bytes: bytes.length };
+    this.#inMemory += 1;
+    try {
+      if (room?.isLimited(tenant)) await room.take(tenant, growth);
+    } catch (error) {
+      this.#inMemory -= 1;
+      throw error;
+    }
+    return arrivals.hold(tenant, {
+      bytes,
+      marking: (mark, beforeMark) => blobs.put([bytes], mark, beforeMark),
+      letGo: (isUsed) => {
+        this.#inMemory -= 1;
+        if (!isUsed && room?.isLimited(tenant)) room.count(tenant, { objects: 0, bytes: -bytes.length });
+      },
+    });
   }
 
   /** Marks a stored content once more, for another file. `size` is needed only by a save. */

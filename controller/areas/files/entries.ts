@@ -79,7 +79,18 @@ export function refOf({ ospace }: Principal, { space, fullname }: Place): Object
   return { id: `filesystem:${key}`, class: `${ospace}${FILE_CLASS.path}` };
 }
 
+/** One list for all principals: what is derived from rules is kept by their list. */
+const ALL_DATA: Principal["data"] = [{ class: "/", access: "write" }];
+
+/** Each call accesses several rows with the same principal. */
+const platforms = new WeakMap<Principal, Principal>();
+
 /** The service has already checked the permissions on files, so rows are accessed with the platform's rights. */
 export function platform(principal: Principal): Principal {
-  return { ...byRulesAlone(principal, "files:read"), data: [{ class: "/", access: "write" }] };
+  let known = platforms.get(principal);
+  if (known === undefined) {
+    known = { ...byRulesAlone(principal, "files:read"), data: ALL_DATA };
+    platforms.set(principal, known);
+  }
+  return known;
 }

@@ -5,7 +5,7 @@ import { newStamp, type Stamp } from "../../../common/revisions.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import { TAGS_COLUMN, type Unrestricted } from "../objects/index.ts";
+import { TAGS_COLUMN, type OneCommit, type Unrestricted } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { FILE_CLASS, STAMP_COLUMN } from "./classes.ts";
 import { entryOf, placeColumns, platform, refOf, type FileEntry, type HeldContent } from "./entries.ts";
@@ -112,10 +112,15 @@ export class FileStore {
     else if (kind === "update") {
       const edits = Object.entries(row).map(([column, value]) => ({ column, operation: "set", value }) as const);
       await objects.unrestricted.update(owner, ref, edits, { writeUs });
-    } else {
-      const record = { values: row, timeMs: createdMs, identity: ref.id, writeUs, createdMs };
-      await objects.unrestricted.ingest(owner, ref.class, [record]);
-    }
+    } else await this.make(principal, { place, row, writeUs, createdMs });
+  }
+
+  /** Makes an entry. `commit` has further writes for its commit, on stores with `spansSeams`. */
+  async make(principal: Principal, { place, row, writeUs, createdMs }: NewRow, commit: OneCommit = {}): Promise<void> {
+    const ref = refOf(principal, place);
+    const times = { timeMs: createdMs, createdMs, ...(writeUs !== undefined && { writeUs }) };
+    const record = { values: row, identity: ref.id, ...times };
+    await this.#with.objects.unrestricted.ingest(platform(principal), ref.class, [record], commit);
   }
 
   /**
@@ -175,6 +180,8 @@ interface Removal {
   readonly timeOf: ReadonlyMap<string, number | undefined>;
   readonly change: Change | undefined;
 }
+
+type NewRow = Pick<RowChange, "place" | "row" | "createdMs"> & Partial<Pick<RowChange, "writeUs">>;
 
 /** A write of one row at a time that is fixed. */
 export interface RowChange {

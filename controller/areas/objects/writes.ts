@@ -27,7 +27,7 @@ import type {
 import type { ObjectHistories, ObjectWrites } from "./unrestricted.ts";
 import { roomOf, type TenantRoom } from "./values/room.ts";
 import { BeforeTriggers, type GivenBasis } from "./writing/beforetriggers.ts";
-import { together, writeInCommit } from "./writing/records/incommit.ts";
+import { together, withAlso, writeInCommit } from "./writing/records/incommit.ts";
 import { exchangeSealed } from "./writing/sealedcells.ts";
 import type { WriteContext } from "./writing/writing.ts";
 
@@ -67,12 +67,15 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
     principal: Principal,
     path: string,
     records: readonly NewRecord[],
-    { basis, ...options }: IngestOptions = {},
+    { basis, inCommit, also, ...options }: IngestOptions = {},
   ): Promise<readonly string[]> {
     return this.#writing(
       principal,
-      (tenant, context) =>
-        tenant.writer.ingest(context, writableClass(principal, context.snapshot, path), { records, ...options }),
+      (tenant, context) => {
+        const view = writableClass(principal, context.snapshot, path);
+        const given = withAlso(this.#givenCommit(principal, context, { inCommit }), also);
+        return tenant.writer.ingest(given, view, { records, ...options });
+      },
       { given: basis && { path, basis }, isAdmitted: true },
     );
   }

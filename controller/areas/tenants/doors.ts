@@ -45,6 +45,7 @@ function closableKv(kv: KvStore, closed: AbortSignal, check: Check): KvStore {
 
 function closableObjects(objects: ObjectStore, check: Check): ObjectStore {
   return {
+    ...(objects.spansSeams === true && { spansSeams: true }),
     change: (changes, inCommit) => open(check, () => objects.change(changes, inCommit)),
     get: (keys, cells) => open(check, () => objects.get(keys, cells)),
     trace: (keys) => open(check, () => objects.trace(keys)),

@@ -177,6 +177,10 @@ async function sendBytes(
         takesGzip,
         onBroken: (error) => options.onBroken(error),
       }),
+    sendWhole: async (to, content) => {
+      if (takesGzip) return sendWhole(to, content, options);
+      void vary(to).send(Buffer.from(content.buffer, content.byteOffset, content.byteLength));
+    },
     onPiece: () => options.onSending(),
     writeHead: (head) => {
       if (head.status !== 304) describe(reply, answer);

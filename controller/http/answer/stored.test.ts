@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { HTTP_PIECE_BYTES } from "../../../common/limits.ts";
-import { cut } from "./stored.ts";
+import { cut, whole } from "./stored.ts";
 
 const CHUNK = HTTP_PIECE_BYTES + 1;
 
@@ -36,4 +36,11 @@ test.each([1, -1])("content that differs from its size by %i byte fails before i
   await expect(sending()).rejects.toMatchObject({ code: "internal" });
   expect(sent).toBeLessThan(2 * CHUNK + more);
   expect(events).toEqual(["ended"]);
+});
+
+test.each([1, -1])("a small content that differs from its size by %i byte fails before it is sent", async (more) => {
+  const events: string[] = [];
+  expect((await whole(source(2, events), 2 * CHUNK)).length).toBe(2 * CHUNK);
+  await expect(whole(source(2, events), 2 * CHUNK + more)).rejects.toMatchObject({ code: "internal" });
+  expect(events).toEqual(["ended", "ended"]);
 });

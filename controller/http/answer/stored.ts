@@ -85,6 +85,8 @@ function secondsOf(ms: number): number {
 export interface StoredSending {
   /** Sends the stream, and resolves when it has ended. */
   readonly send: (reply: FastifyReply, source: Readable) => Promise<void>;
+  /** Sends a content of at most `HTTP_PIECE_BYTES`, without a stream. */
+  readonly sendWhole: (reply: FastifyReply, content: Uint8Array) => Promise<void>;
   /** Called before each piece: its reader is alive. */
   readonly onPiece: () => void;
   /** Sets status and headers. */
@@ -103,6 +105,11 @@ export async function sendStored(reply: FastifyReply, answer: StoredAnswer, send
     return void reply.send();
   }
   const length = part.end - part.start;
+  if (length <= HTTP_PIECE_BYTES && method !== "HEAD") {
+    const content = await whole(answer.stored.read(part), length);
+    sending.writeHead({ status, headers: own });
+    return sending.sendWhole(reply, content);
+  }
   const pieces = cut(answer.stored.read(part), length, sending.onPiece);
   try {
     const first = method === "HEAD" ? undefined : await pieces.next();
@@ -112,6 +119,24 @@ export async function sendStored(reply: FastifyReply, answer: StoredAnswer, send
   } finally {
     await pieces.return(undefined);
   }
+}
+
+/** All bytes of a small content; `AppError("internal")` unless they are `length` bytes. */
+export async function whole(bytes: AsyncIterable<Uint8Array>, length: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of bytes) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > length) break;
+  }
+  if (size !== length) throw wrongSize(length - size);
+  const [first] = chunks;
+  return first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks);
+}
+
+function wrongSize(missing: number): AppError {
+  return new AppError("internal", `The stored content differs from its size by ${String(missing)} bytes.`);
 }
 
 /** As `storedHead`; the failure of a range has `Content-Range`. */
@@ -143,7 +168,7 @@ export async function* cut(
     if (left === 0 && chunk.length > 0) last = chunk;
     else yield* pieces(chunk, onPiece);
   }
-  if (left !== 0) throw new AppError("internal", `The stored content differs from its size by ${String(left)} bytes.`);
+  if (left !== 0) throw wrongSize(left);
   if (last !== undefined) yield* pieces(last, onPiece);
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { ticketCookie } from "../answer/answer.ts";
 import type { Expected } from "../../../common/revisions.ts";
+import type { InCommit } from "../../areas/objects/index.ts";
 import type { Principal } from "../../areas/permissions/index.ts";
 import type { Body } from "../body/body.ts";
 import { maySignIn } from "../connections/origin.ts";
@@ -16,6 +17,7 @@ interface Served {
   readonly caller: CallCaller;
   readonly lifetime: CallLifetime;
   readonly request: FastifyRequest;
+  readonly entry: InCommit | undefined;
 }
 
 /**
@@ -52,6 +54,10 @@ export class HandedCall<I> implements Call<I> {
 
   get client(): Client {
     return clientOf(this.#served.caller, this.#served.request);
+  }
+
+  get entry(): InCommit | undefined {
+    return this.#served.entry;
   }
 
   get signal(): AbortSignal {

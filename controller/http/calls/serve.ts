@@ -6,7 +6,7 @@ import {
   HTTP_SEND_DEADLINE_MS,
   HTTP_TURN_TEXT_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
-import type { Audit } from "../../areas/audit/index.ts";
+import type { Audit, AuditEntry, AuditInCommits, EntryInCommit } from "../../areas/audit/index.ts";
 import { CallDeadline } from "../../store/calls/call-deadline.ts";
 import type { ThreadSlices } from "../../turns/slices.ts";
 import type { AnswerOptions } from "../answer/answer.ts";
@@ -30,7 +30,7 @@ import { routeOf, type Route } from "./route.ts";
 import { stillMay, type Standing } from "./standing.ts";
 
 export interface ServeDependencies extends CallerDependencies {
-  readonly audit: Audit;
+  readonly audit: Audit & Partial<AuditInCommits>;
   readonly admission: Admission;
   /** Limits calls without a session, by address, so that one address does not take the places of others. */
   readonly strangers: Admission;
@@ -77,6 +77,8 @@ class ServedCall implements AnswerOptions {
   #exit: (() => void) | undefined;
   /** Names of what the call changes, set when its input is read. */
   #changed: string | undefined;
+  /** Entry about the success of the call, for the commit of its change. */
+  #entry: EntryInCommit | undefined;
   #isWorking = false;
 
   constructor(dependencies: ServeDependencies, route: Route, request: FastifyRequest, reply: FastifyReply) {
@@ -133,7 +135,7 @@ class ServedCall implements AnswerOptions {
     this.#isWorking = true;
     try {
       const answer = await this.#lifetime.until(work);
-      if (this.#route.isChange) await this.#record("ok", "ok");
+      if (this.#route.isChange && this.#entry?.isDurable() !== true) await this.#record("ok", "ok");
       return answer;
     } catch (error) {
       // Work that ignores the signal keeps its place until it really ends.
@@ -239,7 +241,15 @@ class ServedCall implements AnswerOptions {
     const ignored = await ignoredIn(endpoint, { ...sources, sent: body }, { texts, work: this.#caller });
     // If the call has ended, its answer may say that nothing was done, so the handler must not begin.
     lifetime.throwIfOver();
-    const served = { route: this.#route, caller: this.#caller, lifetime, request: this.#request };
+    if (endpoint.entryInCommit)
+      this.#entry = this.#with.audit.inCommit?.(this.#entryOf("ok", "ok"), this.#caller.principal.ospace);
+    const served = {
+      route: this.#route,
+      caller: this.#caller,
+      lifetime,
+      request: this.#request,
+      entry: this.#entry,
+    };
     const handed = new HandedCall(served, input as never, body);
     lifetime.hasBegun = true;
     return withWarnings(await endpoint.handler(handed), ignored);
@@ -249,9 +259,13 @@ class ServedCall implements AnswerOptions {
     return this.#request.params as Readonly<Record<string, string>>;
   }
 
-  async #record(outcome: "ok" | "denied" | "failed", code: string): Promise<void> {
+  #record(outcome: AuditEntry["outcome"], code: string): Promise<void> {
+    return this.#with.audit.record(this.#entryOf(outcome, code));
+  }
+
+  #entryOf(outcome: AuditEntry["outcome"], code: string): AuditEntry {
     const { tenant, user, traceparent } = this.#caller.principal;
-    await this.#with.audit.record({
+    return {
       tenant,
       user,
       permission: this.#route.endpoint.permission,
@@ -261,6 +275,6 @@ class ServedCall implements AnswerOptions {
       code,
       remote: this.#caller.remote,
       traceparent,
-    });
+    };
   }
 }

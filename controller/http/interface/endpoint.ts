@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { Static, TSchema } from "typebox";
+import type { InCommit } from "../../areas/objects/index.ts";
 import type { Permission, Principal } from "../../areas/permissions/index.ts";
 import type { Expected } from "../../../common/revisions.ts";
 import type { Encoding } from "../../../common/text/encodings.ts";
@@ -71,6 +72,11 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
    * until the call ends. It checks what can be checked before it reads a byte: its errors refuse the call.
    */
   readonly takeIn?: (arriving: ArrivingFile<Static<I>>) => Promise<TakenFile>;
+  /**
+   * True: the handler may give `call.entry` to the one write that is its change. If it is not durable afterwards, it is
+   * written after the handler.
+   */
+  readonly entryInCommit?: true;
   /**
    * True: with `malformed=mark` in the query, malformed bytes of a `raw` body become U+FFFD. Otherwise they are
    * refused.
@@ -157,6 +163,8 @@ export declare class Call<I> {
    * only reads, also when the caller loses the right; for events, also when the stream ends.
    */
   get signal(): AbortSignal;
+  /** The audit entry about the success of the call; see `Endpoint.entryInCommit`. */
+  readonly entry?: InCommit | undefined;
   /**
    * The caller with its current rights; `undefined` if signed out or without the permission. Cheap enough to call for
    * each event.

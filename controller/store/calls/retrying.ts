@@ -6,6 +6,7 @@ import type { Retry } from "./retry.ts";
  */
 export function retrying(store: ObjectStore, retry: Retry): ObjectStore {
   return {
+    ...(store.spansSeams === true && { spansSeams: true }),
     change: (changes, inCommit) => repeated(retry, inCommit, (records) => store.change(changes, records)),
     get: (keys, cells) => retry.run(() => store.get(keys, cells)),
     trace: (keys) => retry.run(() => store.trace(keys)),
@@ -35,9 +36,10 @@ function repeated(
     let isOver = false;
     const records = (): readonly StoredRecord[] => (isOver ? [] : inCommit.records());
     try {
-      await write({ records, failed: () => inCommit.failed() });
+      await write({ records, failed: () => inCommit.failed(), also: inCommit.also });
     } catch (error) {
       inCommit.failed();
+      inCommit.also?.failed();
       throw error;
     } finally {
       isOver = true;

@@ -1,5 +1,7 @@
 import { CHANGE_SLICE_MAX } from "../../../common/limits.ts";
+import { AppError } from "../../../common/errors.ts";
 import { checkBatch, checkChange, checkFind, checkRecord, checkRecordId } from "../checks.ts";
+import type { AlsoInCommit } from "../also-in-commit.ts";
 import type {
   ClassCount,
   Edge,
@@ -24,6 +26,8 @@ import type {
 import type { Posting } from "../scrub.ts";
 import type { InTurn } from "./environment/read-turns.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
+import type { EmbeddedBlobStore } from "./blobs/blobs.ts";
+import type { EmbeddedKvStore } from "./kv/kv.ts";
 import { Entities } from "./entities/entities.ts";
 import type { Environment } from "./environment/environment.ts";
 import { Expiry } from "./environment/expiry.ts";
@@ -38,10 +42,14 @@ export interface ObjectStoreOptions {
   readonly inTurn: InTurn;
   /** Identifies this store in cursors. */
   readonly place: string;
+  /** The other seams of the environment. */
+  readonly kv: Pick<EmbeddedKvStore, "within">;
+  readonly blobs: Pick<EmbeddedBlobStore, "within">;
 }
 
 /** The object seam on LMDB. */
 export class EmbeddedObjectStore implements ObjectStore {
+  readonly spansSeams = true;
   readonly #env: Environment;
   readonly #inTurn: InTurn;
   readonly #place: string;
@@ -50,8 +58,10 @@ export class EmbeddedObjectStore implements ObjectStore {
   readonly #entities: Entities;
   readonly #finder: Finder;
   readonly #records: Records;
+  readonly #seams: Pick<ObjectStoreOptions, "kv" | "blobs">;
 
-  constructor({ env, runtime, inTurn, place }: ObjectStoreOptions) {
+  constructor({ env, runtime, inTurn, place, ...seams }: ObjectStoreOptions) {
+    this.#seams = seams;
     this.#env = env;
     this.#inTurn = inTurn;
     this.#place = place;
@@ -65,6 +75,8 @@ export class EmbeddedObjectStore implements ObjectStore {
   async change(changes: readonly EntityChange[], inCommit?: RecordsInCommit): Promise<void> {
     checkBatch(changes.length);
     for (const change of changes) checkChange(change);
+    if (inCommit?.also !== undefined && changes.length > CHANGE_SLICE_MAX)
+      throw new AppError("invalid", `One commit takes at most ${CHANGE_SLICE_MAX} changes, not ${changes.length}.`);
     await this.#inSlices(changes, (slice) => slice.forEach((change) => this.#entities.change(change)), inCommit);
   }
 
@@ -159,10 +171,26 @@ export class EmbeddedObjectStore implements ObjectStore {
   /** Writes items in their order. Many items take several commits, so that other work gets its turn in between. */
   #inSlices<T>(items: readonly T[], action: (slice: readonly T[]) => void, inCommit?: RecordsInCommit): Promise<void> {
     if (items.length > CHANGE_SLICE_MAX) return this.#inOrder(items, action);
+    const also = inCommit?.also && this.#also(inCommit.also);
     return this.#env.write(() => {
+      also?.write();
       action(items);
       if (inCommit !== undefined) this.#records.append(inCommit.records());
-    });
+    }, also?.committed);
+  }
+
+  /** `write` throws before its first write if a condition does not hold. */
+  #also(also: AlsoInCommit): { readonly write: () => void; readonly committed: () => void } {
+    const { decide, committed } = this.#seams.kv.within(also.kv);
+    const store = also.content && this.#seams.blobs.within(also.content);
+    const write = (): void => {
+      if (!decide()) {
+        also.unmet();
+        throw new AppError("conflict", "Another change came first: nothing was written.");
+      }
+      store?.();
+    };
+    return { write, committed };
   }
 
   async #inOrder<T>(items: readonly T[], action: (slice: readonly T[]) => void): Promise<void> {

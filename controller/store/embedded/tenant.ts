@@ -36,8 +36,8 @@ export async function openTenant(
   const place = basename(folder);
   const inTurn = turns.of(place);
   const kv = new EmbeddedKvStore({ env, runtime, inTurn });
-  const objects = new EmbeddedObjectStore({ env, runtime, inTurn, place });
   const blobs = await EmbeddedBlobStore.open({ env, folder: join(folder, "blobs"), files: nodeFiles, runtime });
+  const objects = new EmbeddedObjectStore({ env, runtime, inTurn, place, kv, blobs });
   await env.upgraded();
   await kv.open();
   const sweep = new KvSweep({ kv, runtime });

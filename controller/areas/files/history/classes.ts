@@ -44,6 +44,8 @@ export const HISTORY_CLASS = {
       meaning: "Time of the last change of the former content",
     },
     { name: "labels", type: "varchar", sealed: true },
+    // yes for a file whose content was searched. A version before this column stored none.
+    { name: "searched", type: "varchar", sealed: true },
     { name: "mark", type: "varchar", sealed: true },
   ],
   keys: ["held"],

@@ -44,20 +44,22 @@ export function historyRef({ ospace }: Principal, key: string): ObjectRef & { re
 }
 
 export function rowOf({ user }: Principal, entry: FileEntry, { cause, atMs, removal = "", top }: Change): Row {
-  const { space, fullname, content, ftype, size, owner, attr, tags, modifiedMs } = entry;
+  const { space, fullname, content, ftype, size, owner, attr, tags, modifiedMs, indexed } = entry;
   const isTop = cause === "removed" && (top === undefined || top === fullname);
   return {
     ...{ held: keyOf(entry, removal), space, fullname, cause, removal, top: isTop ? "yes" : "no", at: atMs },
     ...{ changer: user, ftype, size, owner, attr, modified: modifiedMs, labels: JSON.stringify(tags), ...content },
+    ...(indexed && { searched: "yes" }),
   };
 }
 
 export function formerOf(principal: Principal, { values }: Pick<ObjectRow, "values">): FormerFile {
   const place: Place = { space: String(values["space"]) as Space, fullname: String(values["fullname"]) };
   const { held, cause, removal, top, at, changer, ftype, size, owner, attr, modified, digest, mark, labels } = values;
+  const indexed = values["searched"] === "yes";
   const [vtimeMs, tags] = [Number(at), JSON.parse(String(labels)) as string[]];
   const content = typeof digest === "string" ? { digest, mark: mark ?? "" } : {};
-  const row = { ...place, ftype, size, owner, attr: attr ?? "", modified, [TAGS_COLUMN]: tags, ...content };
+  const row = { ...place, ftype, size, owner, attr: attr ?? "", modified, indexed, [TAGS_COLUMN]: tags, ...content };
   return {
     key: String(held),
     entry: entryOf({ id: refOf(principal, place).id, values: row as Row, vtimeMs, ctimeMs: vtimeMs }),

@@ -6,6 +6,7 @@ import { TAGS_COLUMN } from "../../objects/index.ts";
 import type { FileEntry, HeldContent } from "../entries.ts";
 import type { HidingGuard } from "../hiding.ts";
 import { foldersAbove, parentOf, type Place } from "../names.ts";
+import { changingIndexed, type IndexKeeper } from "../search/keeper.ts";
 import { rowAt, type FileStore } from "../store.ts";
 import { batches } from "../versions/batches.ts";
 import type { HeldWork } from "../versions/run.ts";
@@ -15,6 +16,8 @@ interface Dependencies {
   readonly store: FileStore;
   readonly history: HistoryStore;
   readonly hiding: HidingGuard;
+  /** Absent: contents are not searched. */
+  readonly keeper?: IndexKeeper | undefined;
 }
 
 /**
@@ -108,10 +111,12 @@ export class Recovering {
           `The history of ${work.open.from} is being purged: a content is not kept any more.`,
         );
       });
-    await store.insert(
-      work.platform,
-      entries.map((entry, at) => rowAt(entry, entry, contents[at])),
-    );
+    const paths = entries.filter(({ indexed }) => indexed).map(({ fullname }) => fullname);
+    const rows = entries.map((entry, at) => rowAt(entry, entry, contents[at]));
+    await changingIndexed(this.#with.keeper, work.platform, {
+      change: { space: work.open.space, paths, lost: [] },
+      write: () => store.insert(work.platform, rows),
+    });
   }
 
   async #makeFolders({ platform }: HeldWork, entries: readonly FileEntry[]): Promise<void> {

@@ -94,7 +94,7 @@ export class FileHistory {
     const { store, contents, edits, carrying } = this.#with;
     const { place, visibility } = await this.#seen(principal, name);
     const former = await this.#named(principal, { place, visibility, key });
-    const { content, size, ftype, attr, tags } = former.entry;
+    const { content, size, ftype, attr, tags, indexed } = former.entry;
     if (!content) {
       const work = carrying.newWork(principal, visibility, { kind: "recover", place, removal: former.removal });
       return (await carrying.carry(work)).changed ?? 0;
@@ -103,7 +103,8 @@ export class FileHistory {
     const kept = await contents.markAnew(principal, content, size);
     try {
       const isThere = (await store.find(principal, place)) !== undefined;
-      await edits.save(principal, place, { content: kept, notes: isThere ? {} : { ftype, attr, tags } });
+      const notes = isThere ? {} : { ftype, attr, tags };
+      await edits.save(principal, place, { content: kept, notes, isSearched: indexed });
     } finally {
       await kept.release();
     }

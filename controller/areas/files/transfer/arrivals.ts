@@ -1,9 +1,10 @@
+import { createHash } from "node:crypto";
 import { ulidOf } from "../../../../common/ids.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { BeforeMark, BlobInfo } from "../../../store/blobs.ts";
 import { Journal, type JournalDependencies, type OpenWork, type Versioned } from "../../../store/journal/index.ts";
 import type { HeldContent } from "../entries.ts";
-import { KeptContent } from "./kept-content.ts";
+import { KeptContent, type ArrivalRecord, type BytesInMemory } from "./kept-content.ts";
 
 const MARK_BYTES = 12;
 const PREFIX = "files/arriving/";
@@ -35,10 +36,34 @@ export class Arrivals {
 
   /** The caller uses or releases the content. If it fails, no mark stays. */
   async keep(tenant: string, marking: Marking): Promise<KeptContent> {
+    const mark = this.#newMark();
+    const { digest, size, arrived } = await this.#arrive(tenant, mark, marking);
+    return new KeptContent({ digest, mark }, size, arrived);
+  }
+
+  /** A small content that stays in memory. `marking` stores it if a change cannot store it in its own commit. */
+  hold(
+    tenant: string,
+    { bytes, marking, letGo }: Omit<BytesInMemory, "store"> & { readonly marking: Marking },
+  ): KeptContent {
+    const digest = createHash("sha256").update(bytes).digest("hex");
+    const mark = this.#newMark();
+    const store = async (): Promise<ArrivalRecord> => (await this.#arrive(tenant, mark, marking)).arrived;
+    return new KeptContent({ digest, mark }, bytes.length, { bytes, store, letGo });
+  }
+
+  #newMark(): string {
+    return `file/${Buffer.from(this.#runtime.random.bytes(MARK_BYTES)).toString("base64url")}`;
+  }
+
+  async #arrive(
+    tenant: string,
+    mark: string,
+    marking: Marking,
+  ): Promise<BlobInfo & { readonly arrived: ArrivalRecord }> {
     const { clock, random } = this.#runtime;
     const { inFlight } = this.#journal;
     const id = ulidOf(clock.nowMs(), random.bytes(10));
-    const mark = `file/${Buffer.from(random.bytes(MARK_BYTES)).toString("base64url")}`;
     let record: Versioned<ArrivedContent> | undefined;
     inFlight.hold(id);
     try {
@@ -47,11 +72,12 @@ export class Arrivals {
       });
       if (record === undefined) throw new Error("The store has not told the content before its mark.");
       const { open, revision } = record;
-      return new KeptContent({ digest, mark }, size, {
+      const arrived = {
         condition: { key: PREFIX + id, revision },
         remove: () => this.#remove(open),
         letGo: () => inFlight.letGo(id),
-      });
+      };
+      return { digest, size, arrived };
     } catch (error) {
       // Otherwise maintenance removes it.
       if (record) await this.#remove(record.open).catch(() => undefined);

@@ -3,7 +3,6 @@ import { AppError, isAppError } from "../../../../common/errors.ts";
 import { KeyedQueue } from "../../../../common/keyed-queue.ts";
 import { FILE_CHANGE_ATTEMPTS_MAX, FILE_SEQUENCES, KV_TXN_MAX_OPERATIONS } from "../../../../common/limits.ts";
 import { newStamp, type Stamp } from "../../../../common/revisions.ts";
-import type { Row } from "../../../../common/value.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { Retry } from "../../../store/calls/retry.ts";
 import type { Stores } from "../../../store/engine.ts";
@@ -16,47 +15,14 @@ import { systemPrincipal, type Principal } from "../../permissions/index.ts";
 import type { FileEntry, HeldContent } from "../entries.ts";
 import { IndexedWrites, type IndexKeeper } from "../search/keeper.ts";
 import type { Place } from "../names.ts";
-import type { KeptContent } from "./kept-content.ts";
+import type { ChangeRequest, Condition, Now, Timing, UsableContent } from "./change-request.ts";
+import { heldUp, isMade, OneCommitWrites } from "./one-commit.ts";
 import { stampColumn, type FileStore, type RowChange } from "../store.ts";
 
 /** Entries that changes rewrite: `FILE_SEQUENCES` for all files of a tenant, each by the digest of its place. */
 const SEQUENCES = "files/sequence/";
 /** The change of a place that is decided, until it is in its row. */
 const PENDING = "files/pending/";
-
-/** A change that a caller makes of the entry at one place. */
-export type FileChange =
-  /**
-   * Sets these columns; other columns of an existing entry stay. With `isWhole` they make an entry: it is made again if
-   * a move takes the existing one away.
-   */
-  | {
-      readonly place: Place;
-      readonly row: Row;
-      readonly isWhole: boolean;
-      readonly replaced?: HeldContent | undefined;
-    }
-  | { readonly place: Place; readonly removed: FileEntry; readonly isMoved?: true };
-
-/** Returns the changes that a caller makes of the entries as they are. */
-export type Plan = (entries: readonly (FileEntry | undefined)[]) => Promise<readonly FileChange[]>;
-
-interface Condition {
-  readonly key: string;
-  readonly revision: number;
-}
-
-type UsableContent = Pick<KeptContent, "condition" | "held" | "use">;
-
-export interface ChangeRequest {
-  readonly places: readonly Place[];
-  /** Runs again if another change came first. Its errors are thrown. */
-  readonly plan: Plan;
-  /** Called before the entries are read. Returns a further condition of the decision. */
-  readonly condition?: (() => Promise<Condition>) | undefined;
-  /** Content that the change names. It is used from the decision on, and when that is unknown. */
-  readonly kept?: UsableContent | undefined;
-}
 
 interface PendingChange extends RowChange {
   readonly ospace: string;
@@ -66,12 +32,6 @@ interface PendingChange extends RowChange {
   /** True: the file is moved, so the history does not keep it. */
   readonly isMoved?: true | undefined;
   readonly stamp: Stamp;
-}
-
-interface Now {
-  readonly kv: KvStore;
-  /** Revisions of the sequences of the places, by their keys; 0: absent. */
-  readonly sequences: ReadonlyMap<string, number>;
 }
 
 export interface FileChangesDependencies {
@@ -92,10 +52,12 @@ export class FileChanges {
   readonly #retry: Retry;
   readonly #queue = new KeyedQueue();
   readonly #indexed: IndexedWrites;
+  readonly #oneCommits: OneCommitWrites;
 
   constructor(dependencies: FileChangesDependencies) {
     this.#with = dependencies;
     this.#retry = new Retry(dependencies.runtime);
+    this.#oneCommits = new OneCommitWrites({ ...dependencies, retry: this.#retry });
     this.#indexed = new IndexedWrites(dependencies.store, dependencies.keeper);
   }
 
@@ -103,7 +65,7 @@ export class FileChanges {
    * Makes the changes that `plan` returns for the present entries, all or none, and returns their revision.
    * `AppError("unknown_outcome")` if they are decided, but not in their rows yet.
    */
-  make(principal: Principal, { places, plan, condition, kept }: ChangeRequest): Promise<string> {
+  make(principal: Principal, { places, plan, condition, kept, inCommit }: ChangeRequest): Promise<string> {
     const queues = places.map((place) => `${principal.tenant}/${sequenceOf(place)}`);
     return this.#queue.run(queues, async () => {
       for (let attempt = 1; attempt <= FILE_CHANGE_ATTEMPTS_MAX; attempt++) {
@@ -113,6 +75,11 @@ export class FileChanges {
         const entries = await this.#with.store.get(principal, places);
         const changes = await plan(entries);
         const stamp = newStamp(principal.user, this.#with.runtime);
+        const wanted = { places, entries, changes, stamp, kept, further, inCommit };
+        const isTogether = await this.#oneCommits.make(principal, now, wanted);
+        if (isTogether === true) return stamp.revision;
+        if (isTogether === false) continue;
+        await kept?.store();
         const pending = await this.#timed(principal, { places, entries, changes, stamp });
         const isMade = await this.#decided(now, { pending, further, stamp, kept });
         if (!isMade && !(kept && (await this.#isNamed(principal, places, kept)))) continue;
@@ -190,9 +157,9 @@ export class FileChanges {
     };
     try {
       const { ok } = await txnOnce(kv, request, (write) => this.#retry.run(write));
-      const isMade = ok || (await this.#isMade(kv, keys, stamp));
-      if (isMade) kept?.use();
-      return isMade;
+      const isDecided = ok || (await isMade({ kv, retry: this.#retry }, keys, stamp));
+      if (isDecided) kept?.use();
+      return isDecided;
     } catch (error) {
       if (isAppError(error, "unknown_outcome")) kept?.use();
       throw error;
@@ -212,15 +179,8 @@ export class FileChanges {
     kept.use();
     await this.#settled(principal, places);
     const entries = await this.#with.store.get(principal, places);
-    if (!entries.some((entry) => entry?.content?.mark === kept.held.mark))
-      throw new AppError("unknown_outcome", "This controller was held up. Read the file to see if it was written.");
+    if (!entries.some((entry) => entry?.content?.mark === kept.held.mark)) throw heldUp();
     return true;
-  }
-
-  /** True if another controller has finished the change already, after the answer of its decision was lost. */
-  async #isMade(kv: KvStore, [key = ""]: readonly string[], { revision }: Stamp): Promise<boolean> {
-    const entry = await this.#retry.run(() => kv.get(key));
-    return entry !== undefined && decodeStored<{ readonly change?: string }>(entry.value).change === revision;
   }
 
   async #complete(principal: Principal, kv: KvStore, pending: readonly PendingChange[]): Promise<void> {
@@ -308,13 +268,6 @@ export class FileChanges {
   async #kv(tenant: string): Promise<KvStore> {
     return (await this.#with.stores.tenant(tenant)).kv;
   }
-}
-
-interface Timing {
-  readonly places: readonly Place[];
-  readonly entries: readonly (FileEntry | undefined)[];
-  readonly changes: readonly FileChange[];
-  readonly stamp: Stamp;
 }
 
 interface Decision extends Pick<Timing, "stamp">, Pick<ChangeRequest, "kept"> {

@@ -7,6 +7,7 @@ import { mortalFiles } from "../../../../test/helpers/areas/mortal-files.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
 import { Mortality } from "../../../../test/helpers/engines/mortal.ts";
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
+import { BLOB_ROW_MAX_BYTES } from "../../../../common/limits.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { BlobStore } from "../../../store/blobs.ts";
 import type { Stores } from "../../../store/engine.ts";
@@ -70,6 +71,9 @@ interface Kind {
   readonly ends: readonly boolean[];
 }
 
+/** Longer than a content that is stored in the commit of its file. */
+const LARGE = "x".repeat(BLOB_ROW_MAX_BYTES + 1);
+
 const KINDS: Readonly<Record<string, Kind>> = {
   "an upload": { work: (files, path) => upload(files, path, `${path} after`), ends: [false, true] },
   "an upload that is refused": {
@@ -111,6 +115,29 @@ test.each(Object.keys(KINDS))(
       expect([await isKept(before), await isKept(after)], path).toEqual([false, false]);
     }
     expect([...ends].sort()).toEqual(kind.ends);
+  },
+);
+
+test.each([
+  ["small", "new", [false, true]],
+  ["large", LARGE, [false, true]],
+])(
+  "whatever write the controller of an upload of a new %s file dies at, it has its content or is not there",
+  async (size, text, ends) => {
+    await using heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
+    await using mortal = await mortalFiles(engine, heir);
+    const found = new Set<boolean>();
+    for (let life = 0, isDead = true; isDead; life++) {
+      const [path, content] = [`/new-${size}-${String(life)}`, `${text} ${String(life)}`];
+      const mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, life % 2 === 1);
+      isDead = await mortal.dies(mortality, (files) => upload(files, path, content));
+      expect([await keysUnder(ARRIVING), await keysUnder("files/pending/")], path).toEqual([[], []]);
+      const isThere = await one.files.exists(admin, user(path));
+      expect(await isKept(content), path).toBe(isThere);
+      if (isThere) expect(await textOf(path)).toBe(content);
+      found.add(isThere);
+    }
+    expect([...found].sort()).toEqual(ends);
   },
 );
 
@@ -179,13 +206,14 @@ test("maintenance leaves a content that is being saved, and releases it when its
     return { ...store, blobs: new Mortality(Infinity, false).mortal(store.blobs, { unmark }) };
   };
   await using own = fileController({ system: () => engine.system(), tenant }, { own: "own" });
-  const content = await own.files.takeIn(admin, user("/left"), { bytes: bytesOf("left"), announcedBytes: 0 });
+  const text = LARGE.replace("x", "left");
+  const content = await own.files.takeIn(admin, user("/left"), { bytes: bytesOf(text), announcedBytes: 0 });
   await own.files.maintain("matrix");
   await expect(content.release()).rejects.toMatchObject({ code: "unavailable" });
-  expect([await isKept("left"), await keysUnder(ARRIVING)]).toEqual([true, [expect.any(String)]]);
+  expect([await isKept(text), await keysUnder(ARRIVING)]).toEqual([true, [expect.any(String)]]);
   isFailing = false;
   await own.files.maintain("matrix");
-  expect([await isKept("left"), await keysUnder(ARRIVING)]).toEqual([false, []]);
+  expect([await isKept(text), await keysUnder(ARRIVING)]).toEqual([false, []]);
 });
 
 test("a content that cannot be marked leaves no record", async () => {

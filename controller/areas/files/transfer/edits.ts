@@ -2,6 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import type { Expected, Revised } from "../../../../common/revisions.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
+import type { InCommit } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { Content, FileContents } from "../contents.ts";
 import { placeColumns, type FileEntry, type HeldContent } from "../entries.ts";
@@ -15,9 +16,10 @@ import type { FileVisibility } from "../visible.ts";
 import type { FileWorkJournal } from "../work-journal.ts";
 import { requireWork } from "../work-rights.ts";
 import type { WriteRights } from "../write-rights.ts";
-import type { ChangeRequest, FileChange, FileChanges, Plan } from "./changes.ts";
+import type { ChangeRequest, FileChange, Plan } from "./change-request.ts";
+import type { FileChanges } from "./changes.ts";
 import { quietPlaces, requireExpectedFile, revisionOfFile } from "./expected.ts";
-import type { KeptContent } from "./kept-content.ts";
+import { KeptContent } from "./kept-content.ts";
 
 interface EditDependencies {
   readonly stores: Stores;
@@ -37,6 +39,10 @@ export interface Conditional {
 }
 
 export interface FileWriting extends Conditional {
+  /** True: the search includes the file, if it is new. */
+  readonly isSearched?: boolean;
+  /** Records for the commit of the write, if it is one commit. */
+  readonly inCommit?: InCommit | undefined;
   readonly content?: Content | undefined;
   readonly notes?: FileNotes;
 }
@@ -62,20 +68,31 @@ export class FileEdits {
   }
 
   /** See `FileService.save`. */
-  async save(principal: Principal, place: Place, { content, notes = {}, expected }: FileWriting): Promise<Revised> {
+  async save(
+    principal: Principal,
+    place: Place,
+    { content, notes = {}, expected, inCommit, isSearched = false }: FileWriting,
+  ): Promise<Revised> {
     const { store, hiding, contents } = this.#with;
-    const planned = { place, content, notes, expected };
-    // Before the content is stored, which may be for nothing.
-    const { before } = await this.#writeOf(principal, planned, await store.find(principal, place));
+    const planned = { place, content, notes, expected, isSearched };
+    // A content that has arrived was checked before. Another one would be stored for nothing.
+    const { before } =
+      content instanceof KeptContent
+        ? { before: undefined }
+        : await this.#writeOf(principal, planned, await store.find(principal, place));
     const warnings = await hiding.warnings(principal, place);
-    await store.makeFoldersAbove(principal, place);
     const written = content ?? (before ? undefined : { text: "" });
     const kept = written && (await contents.keep(principal, written));
     try {
       const revision = await this.#change(principal, [place], {
         expected,
-        plan: async ([now]) => [(await this.#writeOf(principal, { ...planned, kept }, now)).change],
+        plan: async ([now]) => {
+          const { change } = await this.#writeOf(principal, { ...planned, kept }, now);
+          await store.makeFoldersAbove(principal, place);
+          return [change];
+        },
         kept,
+        inCommit,
       });
       // Repeat this: a folder may have been removed meanwhile. A removal spares entries written after it began.
       await store.makeFoldersAbove(principal, place);
@@ -188,7 +205,7 @@ export class FileEdits {
   /** The change that writes a file over the entry. Throws if it may not be made. */
   async #writeOf(
     principal: Principal,
-    { place, content, notes, kept, expected }: PlannedWrite,
+    { place, content, notes, kept, expected, isSearched = false }: PlannedWrite,
     before: FileEntry | undefined,
   ): Promise<{ readonly change: FileChange; readonly before: FileEntry | undefined }> {
     const { rights, runtime, visibilityOf } = this.#with;
@@ -200,7 +217,13 @@ export class FileEdits {
     requireExpectedFile(expected, place, { entry: before, visibility: await visibilityOf(principal) });
     const modified = runtime.clock.nowMs();
     const own = kept && { ...kept.held, size: kept.size, owner: principal.user, modified };
-    const change = { place, row: { ...row, ...own }, isWhole: kept !== undefined, replaced: kept && before?.content };
+    const searched = isSearched && !before && { indexed: true };
+    const change = {
+      place,
+      row: { ...row, ...own, ...searched },
+      isWhole: kept !== undefined,
+      replaced: kept && before?.content,
+    };
     return { change, before };
   }
 

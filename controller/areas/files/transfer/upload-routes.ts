@@ -21,7 +21,7 @@ import { refuseVerb, verbIn } from "./verbs.ts";
 
 type WriteInput = Static<typeof FileWrite>;
 /** The files of a call go from the network into the store. */
-const INTO_STORE = { body: "multipart", uploads: "optional", revised: true } as const;
+const INTO_STORE = { body: "multipart", uploads: "optional", revised: true, entryInCommit: true } as const;
 
 export interface Services {
   readonly files: FileService;
@@ -44,8 +44,8 @@ function putRoute(services: Services): Endpoint {
     ...INTO_STORE,
     takeIn: (file) => services.files.takeIn(file.principal, fileName(file.input), file),
     content: (input, uploads) => (uploads.length > 0 ? [] : contentOf(input)),
-    handler: async ({ principal, input, files: uploads, expected }) =>
-      written(await write(services, principal, { input, uploads, expected })),
+    handler: async ({ principal, input, files: uploads, expected, entry }) =>
+      written(await write(services, principal, { input, uploads, expected, entry })),
   });
 }
 
@@ -67,8 +67,8 @@ function postRoute(services: Services): Endpoint {
       refuseVerb(call.input["*"]);
       if (call.files.length > 0) return written(await upload(services, call));
       if (call.input.data === undefined && call.input.type === undefined) throw noUpload();
-      const { principal, input, expected } = call;
-      return written(await write(services, principal, { input, uploads: [], expected }));
+      const { principal, input, expected, entry } = call;
+      return written(await write(services, principal, { input, uploads: [], expected, entry }));
     },
   });
 }
@@ -84,9 +84,9 @@ function postRootRoute(services: Services): Endpoint {
     ...INTO_STORE,
     uploads: "one",
     takeIn: (file) => takeInto(services.files, { ...file, input: { ...file.input, "*": "/" } }),
-    handler: async ({ principal, input, files, expected }) => {
+    handler: async ({ principal, input, files, expected, entry }) => {
       if (files.length === 0) throw noUpload();
-      return written(await upload(services, { principal, files, expected, input: { ...input, "*": "/" } }));
+      return written(await upload(services, { principal, files, expected, entry, input: { ...input, "*": "/" } }));
     },
   });
 }
@@ -128,30 +128,33 @@ interface Written {
 /** Writes the uploaded files into the folder. */
 async function upload(
   { files, search }: Services,
-  { principal, input, files: uploads, expected }: Pick<Call<WriteInput>, "principal" | "input" | "files" | "expected">,
+  { principal, input, files: uploads, expected, entry }: Pick<Call<WriteInput>, "principal" | "files"> & Writing,
 ): Promise<Written> {
   if (expected && uploads.length > 1)
     throw new AppError("unsupported", "If-Match and If-None-Match are checked for one file, and several were sent.");
   const notes: FileNotes = { attr: input.attr, tags: input.tags };
   const warnings: string[] = [];
   let revision: string | undefined;
+  // The entry is about all files.
+  const inCommit = uploads.length === 1 ? entry : undefined;
   for (const file of uploads) {
     const name = uploadName(input, file.filename);
-    const saved = await files.save(principal, name, { content: contentIn(file), notes, expected });
+    const saved = await files.save(principal, name, { content: contentIn(file), notes, expected, inCommit });
     warnings.push(...saved.warnings, ...(await search.written(principal, name, input.index)));
     ({ revision } = saved);
   }
   return { revision: uploads.length === 1 ? revision : undefined, warnings };
 }
 
-interface Writing extends Pick<Call<WriteInput>, "expected"> {
-  readonly input: WriteInput;
+type Writing = Pick<Call<WriteInput>, "input" | "expected" | "entry">;
+
+interface WritingOne extends Writing {
   /** At most one file, which is the content. */
   readonly uploads: readonly UploadedFile[];
 }
 
 /** Writes a file, makes a folder, or sets attributes or tags. */
-async function write({ files, search }: Services, principal: Principal, writing: Writing): Promise<Written> {
+async function write({ files, search }: Services, principal: Principal, writing: WritingOne): Promise<Written> {
   const { revision, warnings } = await writeOne(files, principal, writing);
   const told = await search.written(principal, fileName(writing.input), writing.input.index);
   return { revision, warnings: [...warnings, ...told] };
@@ -160,7 +163,7 @@ async function write({ files, search }: Services, principal: Principal, writing:
 async function writeOne(
   files: FileService,
   principal: Principal,
-  { input, uploads, expected }: Writing,
+  { input, uploads, expected, entry }: WritingOne,
 ): Promise<Written> {
   const { type, attr, tags } = input;
   const name = fileName(input);
@@ -168,7 +171,7 @@ async function writeOne(
   if (type === "dir") return plain(await files.makeFolder(principal, name, { attr, tags, expected }));
   if (type === "attr") return plain(await files.note(principal, name, { attr: attr ?? "", expected }));
   if (type === "tag") return plain(await files.note(principal, name, { tags: tags ?? [], expected }));
-  return files.save(principal, name, { content, notes: { ftype: type, attr, tags }, expected });
+  return files.save(principal, name, { content, notes: { ftype: type, attr, tags }, expected, inCommit: entry });
 }
 
 function plain(revision: string): Written {

@@ -1,4 +1,5 @@
 import type { Row } from "../../../../common/value.ts";
+import type { AlsoInCommit } from "../../../store/also-in-commit.ts";
 import type { StoredRecord } from "../../../store/objects.ts";
 import type { WriteBasis, Edit } from "./definitions.ts";
 import type { ObjectRow } from "./reading.ts";
@@ -87,7 +88,15 @@ export interface InCommit {
   ended(error?: unknown): void;
 }
 
-export interface IngestOptions extends RowOptions {
+/** For one row of entities, on a store with `spansSeams`. */
+export interface OneCommit {
+  /** Ignored if the row takes several commits. */
+  readonly inCommit?: InCommit | undefined;
+  /** Writes of the other seams in the commit of the row. `AppError("conflict")` if one of its conditions does not hold. */
+  readonly also?: AlsoInCommit | undefined;
+}
+
+export interface IngestOptions extends RowOptions, OneCommit {
   /** Rows are made by this basis, not by the current class. Values of removed columns are left out. */
   readonly basis?: WriteBasis | undefined;
   /**

@@ -24,7 +24,7 @@ interface AskedUpdate extends UpdateOptions {
   readonly edits: readonly Edit[];
 }
 
-interface Ingested extends Omit<IngestOptions, "basis"> {
+interface Ingested extends Omit<IngestOptions, "basis" | "inCommit" | "also"> {
   readonly records: readonly NewRecord[];
 }
 

@@ -78,6 +78,8 @@ export class Writing {
   /** Makes at most `CHANGE_BATCH_MAX` changes, with these records in their commit. */
   changeOnce(changes: readonly EntityChange[], inCommit: WriteInCommit | undefined): Promise<void> {
     if (inCommit === undefined) return this.change(changes);
+    if (inCommit.also !== undefined && this.store.spansSeams !== true)
+      throw new Error("A commit of this store does not span its seams.");
     return together(inCommit, (records) => this.store.change(changes, records));
   }
 

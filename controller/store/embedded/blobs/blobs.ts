@@ -6,7 +6,8 @@ import { BLOB_OWNER_MAX_BYTES, BLOB_ROW_MAX_BYTES } from "../../../../common/lim
 import { makeFolder } from "../../../files.ts";
 import type { BeforeMark, BlobInfo, BlobStore, ByteRange, StreamPart } from "../../blobs.ts";
 import { decodeStored, encodePacked } from "../../format.ts";
-import { beginningOf } from "./beginning.ts";
+import type { AlsoInCommit } from "../../also-in-commit.ts";
+import { beginningOf } from "../../blobs/beginning.ts";
 import { Contents, isDigest } from "./contents.ts";
 import type { EmbeddedRuntime } from "../runtime.ts";
 import type { Environment } from "../environment/environment.ts";
@@ -144,15 +145,28 @@ export class EmbeddedBlobStore implements BlobStore {
     return info;
   }
 
-  /** `small`: the content, if it is stored in a row. A damaged row is replaced. */
-  async #note(digest: string, owner: string, small?: Uint8Array): Promise<void> {
+  /**
+   * Stores and marks a small content as part of another write: call the returned function inside that. A sweep at the same
+   * time spares it.
+   */
+  within({ digest, bytes, owner }: NonNullable<AlsoInCommit["content"]>): () => void {
+    checkOwner(owner);
+    if (!isDigest(digest) || bytes.length > BLOB_ROW_MAX_BYTES)
+      throw new AppError("invalid", `A content in a commit has its digest and at most ${BLOB_ROW_MAX_BYTES} bytes.`);
+    return () => this.#noteNow(digest, owner, bytes);
+  }
+
+  #note(digest: string, owner: string, small?: Uint8Array): Promise<void> {
+    return this.#env.write(() => this.#noteNow(digest, owner, small));
+  }
+
+  /** Call it inside a write transaction. `small`: the content, if it is stored in a row. A damaged row is replaced. */
+  #noteNow(digest: string, owner: string, small?: Uint8Array): void {
     const { blobs, marks, smallContents } = this.#env.tables;
     const key = textBytes(digest);
-    await this.#env.write(() => {
-      blobs.put(key, encodePacked(this.#runtime.clock.nowMs()));
-      marks.put(markKey(digest, owner), PRESENT);
-      if (small !== undefined && smallContents.row(key)?.isSound !== true) smallContents.put(key, encodePacked(small));
-    });
+    blobs.put(key, encodePacked(this.#runtime.clock.nowMs()));
+    marks.put(markKey(digest, owner), PRESENT);
+    if (small !== undefined && smallContents.row(key)?.isSound !== true) smallContents.put(key, encodePacked(small));
   }
 
   /** The content if it is stored in a row. `AppError("unavailable")` if it is damaged. */
@@ -178,11 +192,13 @@ export class EmbeddedBlobStore implements BlobStore {
       const young = row !== undefined && decodeStored<number>(row) + graceMs > this.#runtime.clock.nowMs();
       if (young || this.#marked(digest)) return false;
       await this.#contents.remove(digest);
-      await this.#env.write(() => {
+      return this.#env.write(() => {
+        // The commit of another write may have marked it meanwhile, and then it has stored its row.
+        if (this.#marked(digest)) return false;
         this.#env.tables.blobs.remove(textBytes(digest));
         this.#env.tables.smallContents.remove(textBytes(digest));
+        return true;
       });
-      return true;
     });
   }
 

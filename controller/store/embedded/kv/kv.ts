@@ -145,15 +145,17 @@ export class EmbeddedKvStore implements KvStore {
       operation.kind === "put" ? { ...operation, value: copyValue(operation.value) } : operation,
     );
     const nowMs = this.#clock.nowMs();
-    return this.#write(() => {
-      const holds = request.if.every((condition) => this.#holds(condition, nowMs));
-      if (holds) this.#requireLeases(operations);
-      this.#endExpired(
-        [...request.if, ...operations].map(({ key }) => key),
-        nowMs,
-      );
-      return { ok: holds, revision: holds ? this.#apply(operations) : this.#log.state().revision };
-    });
+    return this.#write(() => this.#decide({ if: request.if, then: operations }, nowMs));
+  }
+
+  /**
+   * The transaction as part of another write: call `decide` inside that, and `committed` after its commit. The caller does
+   * not change the values in between.
+   */
+  within(request: KvTxn): { readonly decide: () => boolean; readonly committed: () => void } {
+    checkTxn(request);
+    const nowMs = this.#clock.nowMs();
+    return { decide: () => this.#decide(request, nowMs).ok, committed: () => this.#committed() };
   }
 
   /** Removes the history of changes. Watches from before the current revision end with `AppError("compacted")`. */
@@ -205,6 +207,20 @@ export class EmbeddedKvStore implements KvStore {
     const current = this.#alive(condition.key, nowMs);
     if ("createRevision" in condition) return (current?.createRevision ?? 0) === condition.createRevision;
     return (current?.revision ?? 0) === condition.revision;
+  }
+
+  /** Call it inside a write transaction. */
+  #decide(
+    { if: conditions, then: operations }: KvTxn,
+    nowMs: number,
+  ): { readonly ok: boolean; readonly revision: number } {
+    const ok = conditions.every((condition) => this.#holds(condition, nowMs));
+    if (ok) this.#requireLeases(operations);
+    this.#endExpired(
+      [...conditions, ...operations].map(({ key }) => key),
+      nowMs,
+    );
+    return { ok, revision: ok ? this.#apply(operations) : this.#log.state().revision };
   }
 
   /** Call it inside a write transaction, before its first write. */

@@ -25,7 +25,7 @@ import { editsOnce } from "../times/writetimes.ts";
 import { withoutCommit, type WriteContext, type Writing } from "../writing.ts";
 
 /** Checked rows of one class of entities. */
-export interface Batch extends Omit<IngestOptions, "basis" | "rewrites"> {
+export interface Batch extends Omit<IngestOptions, "basis" | "rewrites" | "inCommit" | "also"> {
   readonly view: LoadedClass;
   readonly rows: readonly CheckedRow[];
   readonly atMs?: number | undefined;

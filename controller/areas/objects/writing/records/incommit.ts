@@ -1,4 +1,5 @@
 import { checkRecord } from "../../../../store/checks.ts";
+import type { AlsoInCommit } from "../../../../store/also-in-commit.ts";
 import type { RecordsInCommit, StoredRecord } from "../../../../store/objects.ts";
 import { covers } from "../../definitions/subscriptions.ts";
 import type { Snapshot } from "../../definitions/snapshot.ts";
@@ -36,6 +37,16 @@ export function writeInCommit(inCommit: InCommit, { snapshot, triggers }: Defini
     ended: (error) => inCommit.ended(error),
   };
 }
+
+/** The context of a write with the writes of other seams that the caller gives for its commit. */
+export function withAlso<C extends { readonly inCommit?: WriteInCommit | undefined }>(
+  context: C,
+  also: AlsoInCommit | undefined,
+): C {
+  return also === undefined ? context : { ...context, inCommit: { ...(context.inCommit ?? NO_RECORDS), also } };
+}
+
+const NO_RECORDS: WriteInCommit = { records: () => [], failed: () => undefined, ended: () => undefined };
 
 /** Makes the write and reports its end. */
 export async function together(
