@@ -11,7 +11,7 @@ import { HostPeers } from "./peers.ts";
 import { policyReports } from "./policy-reports.ts";
 import type { SaveOptions } from "./records.ts";
 import type { PresenceEvent } from "./session/presence.ts";
-import { hasSshCredentials } from "./ssh/access.ts";
+import { hasSshCredentials, wayOf } from "./ssh/access.ts";
 import type { HostRecord } from "./store.ts";
 import type { HostTokens } from "./tokens/tokens.ts";
 import type {
@@ -24,6 +24,7 @@ import type {
   HostSettings,
   PolicyReport,
   Target,
+  WayTo,
 } from "./types.ts";
 
 /** Hosts for other areas: their records, and the only way to run commands on them. */
@@ -139,10 +140,10 @@ export class HostService implements Hosts {
     return (await this.#components.records.find(principal, host)) !== undefined;
   }
 
-  async hasAgent(principal: Principal, host: string): Promise<boolean | undefined> {
+  async wayTo(principal: Principal, host: string): Promise<WayTo | undefined> {
     requireOneOf(principal, ["hosts:read", "policies:run", "policies:write"]);
     const record = await this.#components.records.find(principal, host);
-    return record && record.isagent === 1;
+    return record && wayOf(record);
   }
 
   /** Undefined if there is no such host, or if the principal may not see it. */

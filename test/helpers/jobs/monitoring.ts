@@ -5,6 +5,7 @@ import type {
   DispatchOptions,
   HostCommand,
   Hosts,
+  WayTo,
 } from "../../../controller/areas/hosts/index.ts";
 import {
   jobClasses,
@@ -39,10 +40,7 @@ export const MONITORING_RUNS_MAX = 256;
 /** Hosts `h1`, `h2`, …. Commands sent to them are recorded, and answered according to `behaviour`. */
 export class ScriptedHosts
   implements
-    Pick<
-      Hosts,
-      "dispatch" | "noteDepot" | "exists" | "hasAgent" | "refresh" | "agentState" | "policyReports" | "depotsOn"
-    >
+    Pick<Hosts, "dispatch" | "noteDepot" | "exists" | "wayTo" | "refresh" | "agentState" | "policyReports" | "depotsOn">
 {
   readonly sent: { readonly host: string; readonly command: HostCommand }[] = [];
   readonly depots: { readonly host: string; readonly name: string; readonly present: boolean }[] = [];
@@ -74,8 +72,8 @@ export class ScriptedHosts
     return Promise.resolve(/^h\d+$/.test(host));
   }
 
-  async hasAgent(_principal: unknown, host: string): Promise<boolean | undefined> {
-    return (await this.exists(undefined, host)) || undefined;
+  async wayTo(_principal: unknown, host: string): Promise<WayTo | undefined> {
+    return (await this.exists(undefined, host)) ? "agent" : undefined;
   }
 
   policyReports(): AsyncIterable<never> {
