@@ -1,8 +1,8 @@
 import { backoffMs } from "../../../common/agent/backoff.ts";
 import { dueAfter, dueBetween } from "../../../common/agent/due.ts";
+import { commandProblem, pausedText, type RunEnd } from "../../../common/agent/run-end.ts";
 import { runDeadline } from "../../../common/agent/run-bounds.ts";
 import { CLOCK_JUMP_MAX_MS, TIMER_MAX_MS } from "../../../common/limits.ts";
-import { counted } from "../../../common/text/counted.ts";
 import { wait } from "../../../common/time.ts";
 import { policyMarks } from "../../policies/host.ts";
 import type { Emission } from "../../outbox/outbox.ts";
@@ -11,7 +11,7 @@ import type { Runner } from "../../policies/plugin.ts";
 import type { CommandWork } from "./work.ts";
 import { carryOut } from "./output.ts";
 import { placeOf, type Place } from "./place.ts";
-import { commandProblem, interruptedRun, Run, type RunEnd } from "./run.ts";
+import { interruptedRun, Run } from "./run.ts";
 
 /**
  * Difference between the wall clock and the monotonic clock that counts as a jump. A late timer causes a smaller one.
@@ -165,8 +165,7 @@ export class IntervalRunner implements Runner {
     const intervalMs = dueAfter(spec, nextMs) - nextMs;
     const failures = this.#failures;
     this.#pauseMs = backoffMs({ failures, intervalMs, maxMs: spec.backoff * 1_000 }, host.random);
-    const pauseS = Math.ceil(this.#pauseMs / 1_000);
-    this.#problem = `paused for ${counted(pauseS, "second")} after ${counted(failures, "failure")} in a row: ${end.message}`;
+    this.#problem = pausedText({ pauseMs: this.#pauseMs, failures, message: end.message });
   }
 
   /** One gap for the due times after the mark and up to `toMs`. Empty when there is none. */

@@ -2,11 +2,12 @@ import { outputRecords, type OutputRecords } from "../../../common/agent/output-
 import type { RawRecord } from "../../../common/agent/raw-records.ts";
 import { processLimits } from "../../../common/agent/process-limits.ts";
 import { ErrorTail, OutputLimit, type RunDeadline } from "../../../common/agent/run-bounds.ts";
+import type { RunEnd } from "../../../common/agent/run-end.ts";
 import { LOG_FINAL_MS } from "../../../common/limits.ts";
 import { counted } from "../../../common/text/counted.ts";
 import { TextStream } from "../../../common/text/text-stream.ts";
 import type { Place } from "./place.ts";
-import type { Run, RunEnd } from "./run.ts";
+import type { Run } from "./run.ts";
 import type { CommandWork } from "./work.ts";
 
 export interface CarryOutOptions {

@@ -22,6 +22,7 @@ import type {
   HostCommand,
   Hosts,
   HostSettings,
+  HostsOverSsh,
   PolicyReport,
   Target,
   WayTo,
@@ -33,6 +34,8 @@ export class HostService implements Hosts {
   readonly agents: HostAgents;
   /** Operations for the connections between controllers. */
   readonly peers: HostPeers;
+  /** Operations of the controller itself on hosts without an agent. */
+  readonly overSsh: HostsOverSsh;
   /** Join tokens of tenants. */
   readonly tokens: HostTokens;
   readonly #with: HostServiceDependencies;
@@ -43,6 +46,7 @@ export class HostService implements Hosts {
     this.#components = components;
     this.agents = new HostAgents(dependencies, components);
     this.peers = new HostPeers(dependencies, components);
+    this.overSsh = components.overSsh;
     this.tokens = components.tokens;
   }
 

@@ -336,6 +336,24 @@ export interface HostSettings {
   readonly config: Readonly<Record<string, string>>;
 }
 
+/** Hosts that have credentials for SSH and no agent. The controller does there what an agent does elsewhere. */
+export interface HostsOverSsh {
+  /** These hosts, with the states of policies on the record of each. */
+  all(tenant: string): Promise<ReadonlyMap<string, Readonly<Record<string, string>>>>;
+  isOverSsh(tenant: string, host: string): Promise<boolean>;
+  /** As `Transport.run`. */
+  run(
+    tenant: string,
+    host: string,
+    command: HostCommand & { readonly kind: "exec" },
+    options: DispatchOptions,
+  ): Promise<CommandOutcome>;
+  /** Version of the depot that was deployed to the host over SSH; `undefined`: none. */
+  depotVersion(tenant: string, host: string, depot: string): Promise<string | undefined>;
+  /** Records the states of all policies of the host, as an agent reports them. Does nothing for another kind of host. */
+  notePolicies(tenant: string, host: string, states: Readonly<Record<string, string>>): Promise<void>;
+}
+
 /** Host operations for other areas. */
 export interface Hosts {
   /**
