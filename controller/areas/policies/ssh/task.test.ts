@@ -78,7 +78,7 @@ function parts(of: Controller): TaskParts {
   };
 }
 
-/** What was stored, in short. */
+/** The stored entries, in short. */
 const told = () =>
   [...stored.values()].map((body) => {
     if (body?.$case === "run") return `${body.value.state} ${body.value.records}`;
