@@ -51,6 +51,7 @@ const AREAS_ON_CLUSTER = [
   "test/mql/scripts.test.ts",
   "test/security/neighbours.test.ts",
   "test/values/values.test.ts",
+  "controller/areas/policies/ssh/{runner,task}.test.ts",
 ];
 
 /**

@@ -18,6 +18,7 @@ const EVERY = "*";
 
 /** Functions that need no permission. A class with `EVERY` has none that a route calls. */
 const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Agenda: { [EVERY]: "no service" },
   AuditService: {
     ready: "asked by the gate of HTTP and by services before a change",
     write: "every call leaves its record, also a refused one",
@@ -125,6 +126,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     leave: "a tenant is deleted",
     close: "at the end",
   },
+  SshPolicyRunner: { start: "at the start", stop: "at the end" },
   PolicyService: { desired: "for the host's agent", repair: "repair", maintain: "maintenance" },
   QueryService: {
     rows: "for services that checked a permission of theirs; data rules decide",

@@ -174,6 +174,22 @@ export const POLICY_RUN_TTL_DAYS = 30;
 export const POLICY_CONF_MAX_BYTES = 256 * KIB;
 export const POLICY_CONFS_PER_HOST_MAX_BYTES = 2 * MIB;
 
+// Policies over SSH.
+/** Runs at once on the controller that runs policies over SSH; less than `SSH_CONNECTIONS_MAX`, so that jobs have room. */
+export const POLICY_SSH_RUNS_MAX = 16;
+/** Standard output of one run, and its records, which are in memory until they are stored. */
+export const POLICY_SSH_OUTPUT_MAX_BYTES = 4 * MIB;
+export const POLICY_SSH_RECORDS_MAX = 100_000;
+/** Time for records to be stored. Afterwards they are lost, and the run is reported as interrupted. */
+export const POLICY_SSH_STORE_MS = 120_000;
+/** Longest pause after failures to reach a host, for a policy without `backoff`. */
+export const POLICY_SSH_PAUSE_MAX_MS = 300_000;
+/** Least time between two looks for policies that changed, and between looks without a change that was seen. */
+export const POLICY_SSH_LOOK_MS = 1_000;
+export const POLICY_SSH_LOOK_ALL_MS = 300_000;
+/** Pause after a store failed. */
+export const POLICY_SSH_AGAIN_MS = 2_000;
+
 // Console logs.
 export const CONSOLE_LOG_TTL_DAYS = 30;
 export const CONSOLE_LOG_PAGE_ROWS = 200;

@@ -113,7 +113,7 @@ function work(services: Services): readonly Area[] {
     }),
     depotsArea({ depots: services.depots, deployments: services.deployments, waiting: services.waiting }),
     extagentsArea(new ExtAgentService({ ...services, clock: runtime.clock })),
-    policiesArea(services.policies, services.previews),
+    policiesArea(services),
   ];
 }
 

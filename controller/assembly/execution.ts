@@ -10,7 +10,7 @@ import {
   RunAges,
   RunRetention,
 } from "../areas/jobs/index.ts";
-import { PolicyPreviews } from "../areas/policies/index.ts";
+import { PolicyPreviews, SshPolicyRunner } from "../areas/policies/index.ts";
 import type { Core } from "./core.ts";
 import type { Data } from "./data.ts";
 import type { HostServices } from "./hosts.ts";
@@ -60,6 +60,10 @@ export function execution(from: Core & Identity & Data & HostServices & Scriptin
     previews: new PolicyPreviews({
       ...{ hosts, targets, runtime, rules, depots, policies, trials },
       zoneOf: async ({ tenant, traceparent }, host) => hosts.zone(await actAs(tenant, traceparent), host),
+    }),
+    overSsh: new SshPolicyRunner({
+      ...{ stores, runtime, tenants: from.tenants, sent: from.sent, hosts: hosts.overSsh, entries: from.ingest },
+      controllers: membership,
     }),
     access,
     retention,

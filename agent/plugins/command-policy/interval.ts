@@ -1,17 +1,17 @@
-import type { CommandPolicySpec } from "../../../common/api/policies.ts";
-import { CLOCK_JUMP_MAX_MS, POLICY_RUN_MAX_MS, TIMER_MAX_MS } from "../../../common/limits.ts";
-import { counted } from "../../../common/text/counted.ts";
+import { backoffMs } from "../../../common/agent/backoff.ts";
+import { dueAfter, dueBetween } from "../../../common/agent/due.ts";
+import { commandProblem, pausedText, type RunEnd } from "../../../common/agent/run-end.ts";
+import { runDeadline } from "../../../common/agent/run-bounds.ts";
+import { CLOCK_JUMP_MAX_MS, TIMER_MAX_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import { policyMarks } from "../../policies/host.ts";
 import type { Emission } from "../../outbox/outbox.ts";
 import type { Mark } from "../../outbox/segment.ts";
 import type { Runner } from "../../policies/plugin.ts";
 import type { CommandWork } from "./work.ts";
-import { backoffMs } from "./backoff.ts";
-import { dueAfter, dueBetween } from "./due.ts";
-import { carryOut, type RunDeadline } from "./output.ts";
+import { carryOut } from "./output.ts";
 import { placeOf, type Place } from "./place.ts";
-import { commandProblem, interruptedRun, Run, type RunEnd } from "./run.ts";
+import { interruptedRun, Run } from "./run.ts";
 
 /**
  * Difference between the wall clock and the monotonic clock that counts as a jump. A late timer causes a smaller one.
@@ -146,7 +146,7 @@ export class IntervalRunner implements Runner {
       { host, policy, spec, scheduledMs: due.lastMs, signal },
       { emissions: missed, marks: [this.#mark(due.lastMs)] },
     );
-    const deadline = deadlineOf(spec, host.clock.nowMs());
+    const deadline = runDeadline(spec, host.clock.nowMs());
     const { end, droppedBytes } = await carryOut(this.#work, run, { signal, place, deadline });
     this.#noteEnd(end);
     // A run that is due meanwhile is skipped. With `queue` and `replace`, the next look finds it.
@@ -165,8 +165,7 @@ export class IntervalRunner implements Runner {
     const intervalMs = dueAfter(spec, nextMs) - nextMs;
     const failures = this.#failures;
     this.#pauseMs = backoffMs({ failures, intervalMs, maxMs: spec.backoff * 1_000 }, host.random);
-    const pauseS = Math.ceil(this.#pauseMs / 1_000);
-    this.#problem = `paused for ${counted(pauseS, "second")} after ${counted(failures, "failure")} in a row: ${end.message}`;
+    this.#problem = pausedText({ pauseMs: this.#pauseMs, failures, message: end.message });
   }
 
   /** One gap for the due times after the mark and up to `toMs`. Empty when there is none. */
@@ -196,14 +195,6 @@ export class IntervalRunner implements Runner {
   #mark(throughMs: number): Mark {
     return { key: this.#key(), value: String(throughMs) };
   }
-}
-
-/** A run ends at its timeout, and with `overlap` `replace` at the next due time if that is earlier. */
-function deadlineOf({ timeout, overlap, ...schedule }: CommandPolicySpec, nowMs: number): RunDeadline {
-  const timeoutMs = timeout === undefined ? POLICY_RUN_MAX_MS : timeout * 1_000;
-  const nextMs = overlap === "replace" ? dueAfter(schedule, nowMs) - nowMs : Infinity;
-  if (nextMs < timeoutMs) return { timeoutMs: nextMs, message: "ended because the next run is due" };
-  return { timeoutMs, message: `ended at its deadline, after ${counted(timeoutMs / 1_000, "second")}` };
 }
 
 /** The gap of output beyond the limit of the policy. Empty if nothing was dropped. */

@@ -1,11 +1,13 @@
 import { outputRecords, type OutputRecords } from "../../../common/agent/output-records.ts";
 import type { RawRecord } from "../../../common/agent/raw-records.ts";
-import { EXEC_ERROR_TAIL_BYTES, LOG_FINAL_MS } from "../../../common/limits.ts";
+import { processLimits } from "../../../common/agent/process-limits.ts";
+import { ErrorTail, OutputLimit, type RunDeadline } from "../../../common/agent/run-bounds.ts";
+import type { RunEnd } from "../../../common/agent/run-end.ts";
+import { LOG_FINAL_MS } from "../../../common/limits.ts";
 import { counted } from "../../../common/text/counted.ts";
 import { TextStream } from "../../../common/text/text-stream.ts";
-import type { ProcessLimits } from "../../commands/program.ts";
 import type { Place } from "./place.ts";
-import type { Run, RunEnd } from "./run.ts";
+import type { Run } from "./run.ts";
 import type { CommandWork } from "./work.ts";
 
 export interface CarryOutOptions {
@@ -16,12 +18,6 @@ export interface CarryOutOptions {
   /** Records are written at once, and not only at the end or when the buffer is full. */
   readonly atOnce?: boolean;
   readonly onStart?: (pid: number) => void;
-}
-
-/** Time from the begin of a run to its end by the agent, and the message about it. */
-export interface RunDeadline {
-  readonly timeoutMs: number;
-  readonly message: string;
 }
 
 /** End of a command. */
@@ -37,7 +33,7 @@ export interface CarriedOut {
  */
 export async function carryOut(work: CommandWork, run: Run, options: CarryOutOptions): Promise<CarriedOut> {
   const records = outputRecords(work);
-  const errors = new Tail();
+  const errors = new ErrorTail();
   const errorText = work.encoding && new TextStream(work.encoding);
   const take = async (cut: readonly RawRecord[]) => {
     await run.add(cut, options.signal);
@@ -49,12 +45,12 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
     .exec({
       line: work.spec.command,
       ...options.place,
-      limits: limitsOf(work),
+      limits: processLimits(work.spec),
       timeoutMs: options.deadline?.timeoutMs,
       signal: options.signal,
       ...(options.onStart && { onStart: options.onStart }),
       onOutput: async (data, stderr) => {
-        if (stderr) return errors.add(errorText ? Buffer.from(errorText.take(data)) : data);
+        if (stderr) return errors.add(errorText ? new TextEncoder().encode(errorText.take(data)) : data);
         settling.heard();
         return take(records.push(limit.kept(data)));
       },
@@ -68,43 +64,6 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
   if (!options.signal.aborted) await take(limit.ended(records.end()));
   const said = [limit.message, errors.text(), complaint(work, records)];
   return { end: endOf(result, said, options.deadline), droppedBytes: limit.droppedBytes };
-}
-
-/** Undefined without limits, so that the command is run by one shell only. */
-function limitsOf({ spec: { memorylimit, cpulimit, nice } }: CommandWork): ProcessLimits | undefined {
-  if (memorylimit === undefined && cpulimit === undefined && nice === undefined) return undefined;
-  return { memoryBytes: memorylimit, cpuSeconds: cpulimit, nice };
-}
-
-/** Drops the standard output of a run beyond a number of bytes, and counts it. */
-class OutputLimit {
-  droppedBytes = 0;
-  #room: number;
-  readonly #bytes: number | undefined;
-
-  constructor(bytes: number | undefined) {
-    this.#bytes = bytes;
-    this.#room = bytes ?? Infinity;
-  }
-
-  kept(data: Buffer): Buffer {
-    const kept = data.subarray(0, Math.min(data.length, this.#room));
-    this.#room -= kept.length;
-    this.droppedBytes += data.length - kept.length;
-    return kept;
-  }
-
-  /** Marks the last record as cut, as its end may be among the dropped bytes. */
-  ended(records: readonly RawRecord[]): readonly RawRecord[] {
-    if (this.droppedBytes === 0) return records;
-    return records.map((record, index) => (index === records.length - 1 ? { ...record, cut: true } : record));
-  }
-
-  get message(): string {
-    if (this.droppedBytes === 0) return "";
-    const dropped = counted(this.droppedBytes, "byte of the output was", "bytes of the output were");
-    return `${dropped} dropped, as outputlimit is ${this.#bytes}`;
-  }
 }
 
 /**
@@ -151,18 +110,4 @@ function settleWhenSilent(
     cancel = clock.after(LOG_FINAL_MS, settle);
   };
   return { heard, stop: () => cancel() };
-}
-
-/** The last `EXEC_ERROR_TAIL_BYTES` of the error output. */
-class Tail {
-  #bytes: Buffer = Buffer.alloc(0);
-
-  add(data: Buffer): void {
-    const all = Buffer.concat([this.#bytes, data]);
-    this.#bytes = all.subarray(Math.max(0, all.length - EXEC_ERROR_TAIL_BYTES));
-  }
-
-  text(): string {
-    return this.#bytes.toString().trim();
-  }
 }

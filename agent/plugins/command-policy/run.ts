@@ -1,11 +1,13 @@
 import type { Policy, PolicyRun } from "../../../proto/gen/agent/v1/agent.ts";
+import type { RunEnd } from "../../../common/agent/run-end.ts";
 import type { CommandPolicySpec } from "../../../common/api/policies.ts";
 import { RUN_BUFFER_MAX_BYTES } from "../../../common/limits.ts";
 import { policyMarks, type Host } from "../../policies/host.ts";
 import type { Emission } from "../../outbox/outbox.ts";
 import type { Mark } from "../../outbox/segment.ts";
 import type { RawRecord } from "../../../common/agent/raw-records.ts";
-import { packRecords, sizeOf } from "../../outbox/records.ts";
+import { sizeOf } from "../../../common/agent/packed-records.ts";
+import { packRecords } from "../../outbox/records.ts";
 
 /** A run that has begun and not ended, as it is stored in its mark. */
 interface OpenRun {
@@ -14,25 +16,6 @@ interface OpenRun {
   readonly startedMs: number;
   /** Records that are in the outbox already. */
   readonly records: number;
-}
-
-export type RunState = "ok" | "failed" | "interrupted";
-
-export interface RunEnd {
-  readonly state: RunState;
-  readonly code: number;
-  readonly message: string;
-}
-
-/**
- * Exit codes of a shell that found no program (127), or found one that it may not run (126). A process that could not
- * be started has 127 too.
- */
-const UNUSABLE_CODES = new Set([126, 127]);
-
-/** The reason why the command cannot be run. Undefined when it ran, even if it failed. */
-export function commandProblem({ state, code, message }: RunEnd): string | undefined {
-  return state === "failed" && UNUSABLE_CODES.has(code) ? message : undefined;
 }
 
 /** Entries and marks that belong in the same write as the beginning or the end of a run. */

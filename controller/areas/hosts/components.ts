@@ -21,6 +21,7 @@ import { Presence } from "./session/presence.ts";
 import { SshAccess } from "./ssh/access.ts";
 import { SshJournal } from "./ssh/journal.ts";
 import { HostRoom, type HostLimits } from "./room.ts";
+import { SshHosts } from "./ssh/ssh-hosts.ts";
 import { SshTransport } from "./ssh/transport.ts";
 import { HostStatus } from "./status.ts";
 import { HostTokens } from "./tokens/tokens.ts";
@@ -85,6 +86,7 @@ export class HostComponents {
   readonly tunnels: AgentTunnels;
   readonly journal: SshJournal;
   readonly ssh: SshTransport;
+  readonly overSsh: SshHosts;
   readonly status: HostStatus;
   readonly room: HostRoom;
   readonly #with: HostServiceDependencies;
@@ -123,6 +125,10 @@ export class HostComponents {
       clock: dependencies.runtime.clock,
     });
     this.ssh = this.#makeSsh();
+    this.overSsh = new SshHosts({
+      ...{ records: opened.records, status: this.status, ssh: this.ssh, journal: this.journal },
+      actAs: dependencies.actAs,
+    });
     // The holder of a session records that the host came or went. If that controller is gone, `departed` does.
     opened.presence.onChange(({ tenant, host }) => void this.status.changed({ tenant, host }));
   }

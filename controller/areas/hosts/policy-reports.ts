@@ -1,6 +1,7 @@
 import type { Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { HostRecords } from "./records.ts";
+import { wayOf } from "./ssh/access.ts";
 import { classPath, type HostRecord } from "./store.ts";
 import type { PolicyReport, ProcessUsage } from "./types.ts";
 
@@ -16,18 +17,20 @@ export async function* policyReports(
 ): AsyncIterable<readonly PolicyReport[]> {
   const filter = await objects.visible.records(principal, classPath(principal));
   for await (const page of records.seen(principal))
-    yield page.map((record) => reportOf(record.host, { ...NOT_REPORTED, ...filter.shown(record) }));
+    yield page.map((record) => reportOf(record, { ...NOT_REPORTED, ...filter.shown(record) }));
 }
 
 /** Members that are shown if the columns are hidden from the principal. */
-const NOT_REPORTED = { isagent: 0, status: "", statustime: undefined, policies: {}, policytimes: {}, usage: {} };
+const NOT_REPORTED = { status: "", statustime: undefined, policies: {}, policytimes: {}, usage: {} };
 
-function reportOf(host: string, record: HostRecord): PolicyReport {
-  const { isagent, status, statustime, policies, policytimes } = record;
+function reportOf(whole: HostRecord, record: HostRecord): PolicyReport {
+  const { host } = whole;
+  const way = wayOf(whole);
+  const { status, statustime, policies, policytimes } = record;
   const usage = usageOf(record);
   const sinceMs = Object.fromEntries(Object.entries(policytimes).map(([name, text]) => [name, Number(text)]));
   const isOnline = status === "online";
-  return { host, hasAgent: isagent === 1, isOnline, statusSinceMs: statustime, policies, sinceMs, usage };
+  return { host, way, isOnline, statusSinceMs: statustime, policies, sinceMs, usage };
 }
 
 const OF_POLICY = "policy/";

@@ -11,7 +11,7 @@ import { HostPeers } from "./peers.ts";
 import { policyReports } from "./policy-reports.ts";
 import type { SaveOptions } from "./records.ts";
 import type { PresenceEvent } from "./session/presence.ts";
-import { hasSshCredentials } from "./ssh/access.ts";
+import { hasSshCredentials, wayOf } from "./ssh/access.ts";
 import type { HostRecord } from "./store.ts";
 import type { HostTokens } from "./tokens/tokens.ts";
 import type {
@@ -22,8 +22,10 @@ import type {
   HostCommand,
   Hosts,
   HostSettings,
+  HostsOverSsh,
   PolicyReport,
   Target,
+  WayTo,
 } from "./types.ts";
 
 /** Hosts for other areas: their records, and the only way to run commands on them. */
@@ -32,6 +34,8 @@ export class HostService implements Hosts {
   readonly agents: HostAgents;
   /** Operations for the connections between controllers. */
   readonly peers: HostPeers;
+  /** Operations of the controller itself on hosts without an agent. */
+  readonly overSsh: HostsOverSsh;
   /** Join tokens of tenants. */
   readonly tokens: HostTokens;
   readonly #with: HostServiceDependencies;
@@ -42,6 +46,7 @@ export class HostService implements Hosts {
     this.#components = components;
     this.agents = new HostAgents(dependencies, components);
     this.peers = new HostPeers(dependencies, components);
+    this.overSsh = components.overSsh;
     this.tokens = components.tokens;
   }
 
@@ -139,10 +144,10 @@ export class HostService implements Hosts {
     return (await this.#components.records.find(principal, host)) !== undefined;
   }
 
-  async hasAgent(principal: Principal, host: string): Promise<boolean | undefined> {
+  async wayTo(principal: Principal, host: string): Promise<WayTo | undefined> {
     requireOneOf(principal, ["hosts:read", "policies:run", "policies:write"]);
     const record = await this.#components.records.find(principal, host);
-    return record && record.isagent === 1;
+    return record && wayOf(record);
   }
 
   /** Undefined if there is no such host, or if the principal may not see it. */

@@ -92,6 +92,15 @@ export class HostStatus {
     await this.#with.records.note(principal, host, edits);
   }
 
+  /** Writes the states of all policies of a host without an agent, if one of them is new. */
+  async notePolicies(tenant: string, record: HostRecord, states: Readonly<Record<string, string>>): Promise<void> {
+    const isSame = JSON.stringify(sorted(states)) === JSON.stringify(sorted(record.policies));
+    if (isSame) return;
+    const values = Object.fromEntries(Object.entries(states).map(([name, state]) => [POLICY_STATE + name, state]));
+    const edits = policyEdits({ ...values, [POLICY_STATE]: "" }, record, this.#with.runtime.clock.nowMs());
+    await this.#with.records.note(await this.#with.actAs(tenant, ""), record.host, edits);
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#writing.values()].map(({ done }) => done));
     this.#closed = true;
@@ -131,6 +140,10 @@ export class HostStatus {
       this.#writing.delete(key);
     }
   }
+}
+
+function sorted(states: Readonly<Record<string, string>>): Entries {
+  return Object.entries(states).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 interface Owed extends HostName {

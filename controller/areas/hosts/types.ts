@@ -163,6 +163,12 @@ export interface DesiredStateSource {
   ): Promise<{ readonly revision: number; readonly policies: readonly DesiredPolicy[] }>;
 }
 
+/**
+ * The way in which a host runs policies. `agent`: an agent enrolled for it, also while it is away. `ssh`: it has no agent,
+ * and credentials for SSH. `none`: neither.
+ */
+export type WayTo = "agent" | "ssh" | "none";
+
 /** The agent of a host and its confs, as the controller knows them. */
 export interface AgentState {
   /** True once an agent enrolled for the host. */
@@ -174,9 +180,10 @@ export interface AgentState {
   readonly confs: Readonly<Record<string, string>>;
 }
 
-/** The policies of a host as its agent reported them last. */
-export interface PolicyReport extends Pick<AgentState, "hasAgent" | "isOnline" | "policies"> {
+/** The policies of a host as its agent, or the controller that runs them over SSH, reported them last. */
+export interface PolicyReport extends Pick<AgentState, "isOnline" | "policies"> {
   readonly host: string;
+  readonly way: WayTo;
   /** Since when the host is online or offline; absent: its agent never connected. */
   readonly statusSinceMs: number | undefined;
   /** Since when each policy has its state. */
@@ -329,6 +336,24 @@ export interface HostSettings {
   readonly config: Readonly<Record<string, string>>;
 }
 
+/** Hosts that have credentials for SSH and no agent. The controller does there what an agent does elsewhere. */
+export interface HostsOverSsh {
+  /** These hosts, with the states of policies on the record of each. */
+  all(tenant: string): Promise<ReadonlyMap<string, Readonly<Record<string, string>>>>;
+  isOverSsh(tenant: string, host: string): Promise<boolean>;
+  /** As `Transport.run`. */
+  run(
+    tenant: string,
+    host: string,
+    command: HostCommand & { readonly kind: "exec" },
+    options: DispatchOptions,
+  ): Promise<CommandOutcome>;
+  /** Version of the depot that was deployed to the host over SSH; `undefined`: none. */
+  depotVersion(tenant: string, host: string, depot: string): Promise<string | undefined>;
+  /** Records the states of all policies of the host, as an agent reports them. Does nothing for another kind of host. */
+  notePolicies(tenant: string, host: string, states: Readonly<Record<string, string>>): Promise<void>;
+}
+
 /** Host operations for other areas. */
 export interface Hosts {
   /**
@@ -350,8 +375,8 @@ export interface Hosts {
   /** The desired state of these hosts changed: connected ones receive it at once, others when they connect. */
   refresh(tenant: string, hosts: readonly string[]): void;
   exists(principal: Principal, host: string): Promise<boolean>;
-  /** True if an agent enrolled for the host. Undefined if there is no such host, or if the principal may not see it. */
-  hasAgent(principal: Principal, host: string): Promise<boolean | undefined>;
+  /** Undefined if there is no such host, or if the principal may not see it. */
+  wayTo(principal: Principal, host: string): Promise<WayTo | undefined>;
   /** Requires the permission to run deployments. Throws `AppError("not_found")` for an unknown host. */
   settings(principal: Principal, host: string): Promise<HostSettings>;
   agentState(principal: Principal, host: string): Promise<AgentState | undefined>;

@@ -79,6 +79,12 @@ export class IngestService implements EntrySink {
   }
 
   async accept(source: EntrySource, batches: readonly Batch[]): Promise<void> {
+    await this.store(source, batches);
+    this.#hints.note(source, batches.flatMap((batch) => batch.entries).at(-1)?.sequence ?? 0);
+  }
+
+  /** Stores batches as `accept` does, of a stream that is not continued later: its position is not kept. */
+  async store(source: EntrySource, batches: readonly Batch[]): Promise<void> {
     for (const batch of batches) this.#pins.check(source, batch);
     const { records, commands, sent } = this.#dependencies;
     const entries = batches.flatMap((batch) => batch.entries);
@@ -91,7 +97,6 @@ export class IngestService implements EntrySink {
     const ofCommands = entries.filter(({ body }) => body?.$case === "output" || body?.$case === "result");
     const foreignCommands = ofCommands.length > 0 ? await commands.accept(source, ofCommands) : NONE;
     await records.write(prepared.map((batch) => ({ ...batch, foreignCommands })));
-    this.#hints.note(source, entries.at(-1)?.sequence ?? 0);
   }
 
   /** Call when a host was removed. */

@@ -3,6 +3,7 @@ export { BegunRuns } from "./runs/begun.ts";
 export type * from "./types.ts";
 export { jobClasses } from "./classes.ts";
 export { JobContexts } from "./context/contexts.ts";
+export { Agenda } from "./schedule/agenda.ts";
 export { Firings } from "./schedule/firings.ts";
 export { JobGroups } from "./groups/groups.ts";
 export { ProxiedHosts } from "./groups/proxied.ts";

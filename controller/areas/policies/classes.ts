@@ -144,7 +144,8 @@ const GAP_CLASS: SystemClass = {
       policy: "Name of the policy; empty if entries of several may be lost",
       host: "Host whose records, runs or entries are missing",
       source: "Path of the file, command, outbox, or the stream of the agent",
-      reason: "Why: outbox_full, outbox_lost, overrun, backoff, output_limit, truncated, vanished, clock_jump or lost",
+      reason:
+        "Why: outbox_full, outbox_lost, overrun, backoff, output_limit, truncated, vanished, agent_down, controller_down, clock_jump or lost",
       unit: "What is counted: runs, bytes or entries; unknown: there is no number",
     }),
     ...columns("bigint", { count: "How many are missing at least; 0: the number is not known" }),

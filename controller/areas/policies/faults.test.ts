@@ -29,7 +29,7 @@ const serviceOver = (stores: Stores) =>
     objects: noClasses(),
     actAs: () => Promise.reject(new Error("not asked")),
     hosts: {
-      hasAgent: () => Promise.resolve(true),
+      wayTo: () => Promise.resolve("agent" as const),
       policyReports: () => noReports(),
       refresh: () => undefined,
       agentState: () => Promise.resolve(undefined),

@@ -5,4 +5,5 @@ export { policyRoutes } from "./routes.ts";
 export { PolicyConfs } from "./conf/service.ts";
 export { PolicyTargets } from "./targets/service.ts";
 export { PolicyPreviews } from "./preview/preview.ts";
+export { SshPolicyRunner } from "./ssh/runner.ts";
 export { PolicyService } from "./service.ts";

@@ -56,7 +56,7 @@ function serviceOver(over: Stores): PolicyService {
     objects: noClasses(),
     actAs: (tenant) => Promise.resolve(testPrincipal("administrator", tenant)),
     hosts: {
-      hasAgent: (_principal, host) => Promise.resolve(/^h\d+$/.test(host) || undefined),
+      wayTo: (_principal, host) => Promise.resolve(/^h\d+$/.test(host) ? ("agent" as const) : undefined),
       policyReports: () => noReports(),
       agentState: () => Promise.resolve(undefined),
       refresh: (tenant, hosts) => void refreshed.push({ tenant, hosts }),

@@ -5,6 +5,7 @@ import { newStamp, requireExpected, revisionOf, type Expected } from "../../../c
 import { fileName } from "../../../common/paths.ts";
 import { listed } from "../../../common/text/listed.ts";
 import { requireSomeMember } from "../../../common/members.ts";
+import { isExpression } from "../../../common/targets/index.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Depots } from "../depots/index.ts";
@@ -40,7 +41,7 @@ export interface PolicyDependencies {
   readonly runtime: Runtime;
   readonly rules: Pick<Rules, "load">;
   readonly depots: Pick<Depots, "toDeploy" | "users">;
-  readonly hosts: Pick<Hosts, "refresh" | "agentState" | "hasAgent" | "policyReports">;
+  readonly hosts: Pick<Hosts, "refresh" | "agentState" | "wayTo" | "policyReports">;
   readonly targets: Pick<HostTargets, "hosts" | "among" | "existing">;
   /** Users with their present rights. Absent: none is known, so expressions match no host when they are evaluated again. */
   readonly authors?: Authors;
@@ -162,9 +163,10 @@ export class PolicyService implements DesiredStateSource {
       ...former,
       stamp: newStamp(principal.user, this.#runtime),
       ...(input.tags && { tags: input.tags }),
-      ...(input.hosts && (await this.targets.placed(principal, input.hosts, { former, warn: input.warn }))),
+      ...(input.hosts && (await this.targets.placed(principal, input.hosts, { former, ...input }))),
     });
     if (targets.deployed) requirePermission(principal, "policies:run");
+    if (targets.deployed && !input.hosts) await this.#named.requireRunnable(principal, input.spec, namedHosts(targets));
     const nowMs = this.#runtime.clock.nowMs();
     const definition = definitionOf(input.spec, { old: seen.definition.value, user: principal.user, nowMs });
     const next = definition.definition ?? seen.definition.value;
@@ -243,7 +245,7 @@ export class PolicyService implements DesiredStateSource {
     const { definition } = await this.#visible(principal, name);
     await this.#named.check(principal, definition.spec);
     const deployed = (now: StoredTargets): Promise<StoredTargets> =>
-      this.targets.deployed(principal, name, { now, hosts, warn });
+      this.targets.deployed(principal, name, { now, hosts, warn, spec: definition.spec });
     await this.#setTargets(principal, name, deployed, expected);
     return this.get(principal, name);
   }
@@ -321,6 +323,11 @@ export class PolicyService implements DesiredStateSource {
     }
     throw changedMeanwhile(name);
   }
+}
+
+/** The hosts that the entries name. Those of expressions show in their states if the policy cannot run there. */
+function namedHosts({ hosts, entries }: StoredTargets): readonly string[] {
+  return entries ? entries.list.filter((entry) => !isExpression(entry)) : hosts;
 }
 
 /** The new definition; none if the spec is unchanged. */

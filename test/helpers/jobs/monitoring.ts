@@ -12,6 +12,7 @@ import type {
   HostCommand,
   Hosts,
   HostSettings,
+  WayTo,
 } from "../../../controller/areas/hosts/index.ts";
 import {
   jobClasses,
@@ -51,7 +52,7 @@ export class ScriptedHosts
       | "dispatch"
       | "noteDepot"
       | "exists"
-      | "hasAgent"
+      | "wayTo"
       | "refresh"
       | "agentState"
       | "policyReports"
@@ -89,8 +90,8 @@ export class ScriptedHosts
     return Promise.resolve(/^h\d+$/.test(host));
   }
 
-  async hasAgent(_principal: unknown, host: string): Promise<boolean | undefined> {
-    return (await this.exists(undefined, host)) || undefined;
+  async wayTo(_principal: unknown, host: string): Promise<WayTo | undefined> {
+    return (await this.exists(undefined, host)) ? "agent" : undefined;
   }
 
   policyReports(): AsyncIterable<never> {

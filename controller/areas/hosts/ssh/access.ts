@@ -3,7 +3,7 @@ import type { SecretBox } from "../../../secrets/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { HostRecords } from "../records.ts";
 import type { HostRecord } from "../store.ts";
-import type { ProxiedHost, Target } from "../types.ts";
+import type { ProxiedHost, Target, WayTo } from "../types.ts";
 import type { SshAddress } from "./connection.ts";
 import { destinationOf, openCredential, type Credential } from "./destination.ts";
 
@@ -20,6 +20,12 @@ export function hasSshCredentials(record: HostRecord): boolean {
     Boolean(record.config.username) &&
     (record.credentials.password !== undefined || record.credentials.privatekey !== undefined)
   );
+}
+
+/** The way in which the host runs policies. */
+export function wayOf(record: HostRecord): WayTo {
+  if (record.isagent === 1) return "agent";
+  return hasSshCredentials(record) ? "ssh" : "none";
 }
 
 /** Gives SSH the data that it needs from a host's record. */

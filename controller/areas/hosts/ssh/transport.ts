@@ -116,7 +116,7 @@ export class SshTransport implements Transport {
         clock.after(SSH_ENDING_MS, () => resolve(reason()));
       };
       const stopTimer = clock.after(options.timeoutMs, stop);
-      options.signal?.addEventListener("abort", stop, { once: true });
+      options.signal?.addEventListener("abort", stop, { once: true, signal: over.signal });
       over.signal.addEventListener("abort", stopTimer, { once: true });
     });
     const done = this.#limit(() => {

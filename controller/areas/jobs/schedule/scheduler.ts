@@ -12,7 +12,8 @@ import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { entriesUnder } from "../../../store/kv/entries.ts";
 import { FollowedKeys } from "../../../store/kv/follow.ts";
-import { decodeStored, encodeJson } from "../../../store/format.ts";
+import { becomeLeader, endLeadership } from "../../../store/kv/leader.ts";
+import { decodeStored } from "../../../store/format.ts";
 import type { KvLease } from "../../../store/kv.ts";
 import { Agenda } from "./agenda.ts";
 import type { Firings, ScheduleState } from "./firings.ts";
@@ -67,20 +68,9 @@ export class JobScheduler {
     }
   }
 
-  /** Tries to become the leader. Answers the lease; `undefined`: another controller is the leader. */
   async #stand(): Promise<KvLease | undefined> {
     const { kv } = await this.#with.stores.system();
-    if (await kv.get(LEADER)) return undefined;
-    const lease = await kv.lease(SCHEDULER_LEASE_MS);
-    try {
-      const value = encodeJson({ controller: this.#with.controllers.own });
-      if ((await kv.put(LEADER, value, { ifRevision: 0, lease: lease.id })).ok) return lease;
-    } catch (error) {
-      await revoked(lease);
-      throw error;
-    }
-    await revoked(lease);
-    return undefined;
+    return becomeLeader(kv, { key: LEADER, controller: this.#with.controllers.own, leaseMs: SCHEDULER_LEASE_MS });
   }
 
   async #fire(lease: KvLease): Promise<void> {
@@ -107,7 +97,7 @@ export class JobScheduler {
     } finally {
       for (const keys of followed.values()) await keys.close();
       await Promise.all(firing);
-      await revoked(lease);
+      await endLeadership(lease);
     }
   }
 
@@ -158,9 +148,4 @@ export class JobScheduler {
       states.clear();
     }
   }
-}
-
-/** Ends the lease. A failure does no harm, because the lease expires. */
-async function revoked(lease: KvLease): Promise<void> {
-  await lease.revoke().catch(() => undefined);
 }

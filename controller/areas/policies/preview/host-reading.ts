@@ -1,7 +1,8 @@
+import { ErrorTail } from "../../../../common/agent/run-bounds.ts";
 import { withinTime } from "../../../../common/concurrency.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { ulidOf } from "../../../../common/ids.ts";
-import { DISPATCH_GRACE_MS, EXEC_ERROR_TAIL_BYTES, POLICY_PREVIEW_MS } from "../../../../common/limits.ts";
+import { DISPATCH_GRACE_MS, POLICY_PREVIEW_MS } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { unstoredId, type CommandOutcome, type HostCommand, type Hosts, type OutputPiece } from "../../hosts/index.ts";
 import type { Principal } from "../../permissions/index.ts";
@@ -61,18 +62,4 @@ function codeOf({ host, state, code, message, signal }: CommandOutcome): number 
   if ((state === "ok" || state === "failed") && code !== undefined && (code >= 0 || signal !== undefined)) return code;
   const text = message === "" ? `it ended as ${state}.` : message;
   throw new AppError("unavailable", `The policy cannot be previewed on ${host}: ${text}`);
-}
-
-/** The last `EXEC_ERROR_TAIL_BYTES` of the error output. */
-class ErrorTail {
-  #bytes: Buffer = Buffer.alloc(0);
-
-  add(data: Uint8Array): void {
-    const all = Buffer.concat([this.#bytes, data]);
-    this.#bytes = all.subarray(Math.max(0, all.length - EXEC_ERROR_TAIL_BYTES));
-  }
-
-  text(): string {
-    return this.#bytes.toString().trim();
-  }
 }

@@ -55,7 +55,7 @@ beforeAll(async () => {
           ? Promise.resolve({ name, version: "1", files: [] })
           : Promise.reject(new AppError("not_found", "There is no depot web.")),
     },
-    hosts: { dispatch, hasAgent: () => Promise.resolve(true) },
+    hosts: { dispatch, wayTo: () => Promise.resolve("agent" as const) },
     policies: { get: () => Promise.resolve(saved) },
     zoneOf: () => Promise.resolve(undefined),
   });

@@ -12,8 +12,9 @@ export function policyStateClass(states: { rows(principal: Principal): AsyncIter
     columns: [
       ...columns("varchar", {
         policy: "Name of the policy on the host",
-        host: "Host that is to run the policy, or whose agent reported it last",
-        state: "running, waiting, failed, away, unable (no agent), leaving (not wanted any more) or removed (no host)",
+        host: "Host that is to run the policy, or that ran it last",
+        state:
+          "running, waiting, failed, away, unable (no agent, and over SSH not possible), leaving (not wanted any more) or removed (no host)",
       }),
       ...columns("boolean", { wanted: "True: the policy is deployed to the host" }),
       ...columns("text", { message: "Why the policy does not run there; empty: it runs" }),

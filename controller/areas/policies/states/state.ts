@@ -14,10 +14,20 @@ export interface PolicyState {
 /** The reports of agents: `failed` is followed by the reason. */
 const FAILED = /^failed(?:: )?/;
 
+/** A policy that is to run on a host. */
+export interface WantedPolicy {
+  readonly policy: string;
+  /** The reason why the policy cannot run over SSH. Absent: it can. */
+  readonly unable?: string | undefined;
+}
+
+const NO_WAY = "This host has neither an agent nor credentials for SSH, by one of which policies run.";
+
 /** The state of a policy that is to run on the host. */
-export function wantedState(policy: string, host: PolicyReport): PolicyState {
-  if (!host.hasAgent)
-    return { state: "unable", message: "This host has no agent. Policies run on hosts with an agent." };
+export function wantedState({ policy, unable }: WantedPolicy, host: PolicyReport): PolicyState {
+  if (host.way === "none") return { state: "unable", message: NO_WAY };
+  if (host.way === "ssh" && unable !== undefined) return { state: "unable", message: unable };
+  if (host.way === "ssh") return stateOverSsh(policy, host);
   const reported = reportOf(policy, host);
   if (!host.isOnline) {
     const last = reported === undefined ? "" : ` It was last reported as ${reported}.`;
@@ -31,9 +41,21 @@ export function wantedState(policy: string, host: PolicyReport): PolicyState {
   return { state: "waiting", message: "The agent has the policy and has not started it yet.", sinceMs };
 }
 
+/** The controller that runs the policies over SSH reports their states as an agent does. */
+function stateOverSsh(policy: string, host: PolicyReport): PolicyState {
+  const reported = reportOf(policy, host);
+  const sinceMs = host.sinceMs[policy];
+  if (reported === undefined)
+    return { state: "waiting", message: "No controller has run the policy over SSH yet.", sinceMs };
+  if (FAILED.test(reported)) return { state: "failed", message: reported.replace(FAILED, ""), sinceMs };
+  return { state: "running", message: "", sinceMs };
+}
+
 /** The state of a policy that the host is not to run, but that its agent reported last. */
 export function unwantedState(policy: string, host: PolicyReport): PolicyState {
   const sinceMs = host.sinceMs[policy];
+  if (host.way !== "agent")
+    return { state: "leaving", message: "The host is not to run the policy. No controller has ended it yet.", sinceMs };
   return {
     state: "leaving",
     message: host.isOnline

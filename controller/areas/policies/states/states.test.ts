@@ -102,7 +102,7 @@ test("each policy has a state on each host that is to run it, with the reason wh
       "p | gone | away | true | The agent is not connected. It was last reported as running.",
       "p | never | away | true | The agent is not connected.",
       "p | new | waiting | true | The agent has the policy and has not started it yet.",
-      "p | plain | unable | true | This host has no agent. Policies run on hosts with an agent.",
+      "p | plain | unable | true | This host has neither an agent nor credentials for SSH, by one of which policies run.",
       "p | removed | removed | true | There is no such host. The policy runs there once a host of this name joins.",
       "p | up | running | true | ",
       "q | new | waiting | true | The agent has not reported the policy yet.",
@@ -221,4 +221,44 @@ test("a policy that is placed on hosts without an agent is stored with a warning
     "There is no agent on bare: the policy runs there once one has joined.",
   ]);
   await expect(place("p", ["able", "none"])).rejects.toMatchObject({ code: "not_found" });
+});
+
+const daemon = {
+  kind: "command",
+  name: "d",
+  rule: "/r",
+  command: "true",
+  ctype: 1,
+  interval: 1,
+  unit: "hour",
+} as const;
+const log = { kind: "log", name: "l", rule: "/r", dir: "/var/log", match: ".*" } as const;
+const overSsh = (host: string) =>
+  world.hosts.save(admin, { host, config: { username: "odp", password: "secret", type: "linux" } });
+
+test("a policy that only an agent can run is refused for a named host over SSH, and told for a matched one", async () => {
+  await overSsh("ssh-1");
+  for (const spec of [{ ...daemon, isdaemon: true }, log, { ...daemon, command: "cat $ODP_POLICY_CONF" }]) {
+    await expect(policies.save(admin, { spec, hosts: ["ssh-1"] })).rejects.toMatchObject({ code: "unsupported" });
+    await policies.save(admin, { spec });
+    await expect(policies.deploy(admin, spec.name, ["ssh-1"])).rejects.toMatchObject({ code: "unsupported" });
+    await policies.remove(admin, spec.name);
+  }
+  await policies.save(admin, { spec: { ...daemon, isdaemon: true }, hosts: ["ssh-*"] });
+  await policies.save(admin, { spec: log, hosts: ["ssh-*"] });
+  await place("p", ["ssh-1"]);
+  expect(await statesOf()).toEqual([
+    "d | ssh-1 | unable | true | A daemon is kept running by an agent, and this host has none.",
+    "l | ssh-1 | unable | true | A log is followed by an agent, and this host has none.",
+    "p | ssh-1 | waiting | true | No controller has run the policy over SSH yet.",
+  ]);
+});
+
+test("a change that makes a deployed policy one that only an agent can run is refused", async () => {
+  await overSsh("ssh-1");
+  await place("p", ["ssh-1"]);
+  await expect(policies.edit(admin, { name: "p", isdaemon: true })).rejects.toMatchObject({ code: "unsupported" });
+  await policies.undeploy(admin, "p");
+  await policies.edit(admin, { name: "p", isdaemon: true });
+  await expect(policies.deploy(admin, "p")).rejects.toMatchObject({ code: "unsupported" });
 });

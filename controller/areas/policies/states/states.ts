@@ -1,8 +1,9 @@
-import type { PolicyRecord } from "../../../../common/api/policies.ts";
+import type { PolicyRecord, PolicySpec } from "../../../../common/api/policies.ts";
 import { POLICY_STATES_PER_PAGE } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { Hosts, PolicyReport } from "../../hosts/index.ts";
 import { requirePermission, type Principal } from "../../permissions/index.ts";
+import { CONF_NEEDS_AGENT, unableOverSsh } from "../ssh/unable.ts";
 import type { PolicyStore } from "../store.ts";
 import { POLICY_STATE_PATH } from "./class.ts";
 import { REMOVED, unwantedState, wantedState, type PolicyState } from "./state.ts";
@@ -41,9 +42,13 @@ export class PolicyStates {
     const lists = new Map(await store.assignments(principal.tenant));
     const wantedOn = (host: string): readonly string[] =>
       (lists.get(host)?.value?.policies ?? []).filter((policy) => visibility.isShown(policy));
+    const unable = (policy: string, host: string): string | undefined => {
+      if (lists.get(host)?.value?.confs?.[policy]) return CONF_NEEDS_AGENT;
+      return visibility.unable.get(policy);
+    };
     for await (const reports of hosts.policyReports(principal))
       for (const report of reports) {
-        yield rowsOf(principal, report, { policies: new Set(wantedOn(report.host)), visibility });
+        yield rowsOf(principal, report, { policies: new Set(wantedOn(report.host)), visibility, unable });
         lists.delete(report.host);
       }
     for (const host of lists.keys())
@@ -55,7 +60,8 @@ export class PolicyStates {
     // Who may not see the hosts of a policy sees none of its states.
     const shown = new Set(visible.flatMap(({ name, hosts }) => (hosts === undefined ? [] : (name ?? []))));
     const hidden = new Set(all.map(({ name }) => name).filter((name) => !shown.has(name)));
-    return { isShown: (policy) => shown.has(policy), isHidden: (policy) => hidden.has(policy) };
+    const unable = new Map(all.map((policy) => [policy.name, unableOverSsh(policy as PolicySpec)]));
+    return { isShown: (policy) => shown.has(policy), isHidden: (policy) => hidden.has(policy), unable };
   }
 }
 
@@ -63,18 +69,31 @@ interface Visibility {
   readonly isShown: (policy: string) => boolean;
   /** False also for a policy that was deleted, of which an agent may still report. */
   readonly isHidden: (policy: string) => boolean;
+  /** The reason why each policy cannot run over SSH. Undefined: it can. */
+  readonly unable: ReadonlyMap<string, string | undefined>;
+}
+
+interface WantedPolicies {
+  readonly policies: ReadonlySet<string>;
+  readonly visibility: Visibility;
+  /** The reason why a policy cannot run on a host over SSH. Undefined: it can. */
+  readonly unable: (policy: string, host: string) => string | undefined;
 }
 
 function rowsOf(
   principal: Principal,
   report: PolicyReport,
-  { policies, visibility }: { readonly policies: ReadonlySet<string>; readonly visibility: Visibility },
+  { policies, visibility, unable }: WantedPolicies,
 ): readonly Row[] {
   const { host } = report;
   const left = Object.keys(report.policies).filter((policy) => !policies.has(policy) && !visibility.isHidden(policy));
   return [
     ...Array.from(policies, (policy) =>
-      rowOf(principal, { policy, host, isWanted: true }, wantedState(policy, report)),
+      rowOf(
+        principal,
+        { policy, host, isWanted: true },
+        wantedState({ policy, unable: unable(policy, report.host) }, report),
+      ),
     ),
     ...left.map((policy) => rowOf(principal, { policy, host, isWanted: false }, unwantedState(policy, report))),
   ];

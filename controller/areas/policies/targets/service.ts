@@ -5,7 +5,7 @@ import { newStamp } from "../../../../common/revisions.ts";
 import { isExpression } from "../../../../common/targets/index.ts";
 import { requireAllOwnGrants, requirePermission, type Principal } from "../../permissions/index.ts";
 import type { Controllers } from "../../hosts/index.ts";
-import { type NamedByPolicies, tooManyHosts } from "../named.ts";
+import { type ForHosts, type NamedByPolicies, tooManyHosts } from "../named.ts";
 import { changedMeanwhile, type StoredTargets, toSettleMoved } from "../store.ts";
 import { ChangedHosts } from "./changed-hosts.ts";
 import { type EvaluationDependencies, isEvaluated, PolicyEvaluation } from "./evaluation.ts";
@@ -52,16 +52,16 @@ export class PolicyTargets {
     return this.#placed(principal, list, placing);
   }
 
-  async #placed(principal: Principal, list: readonly string[], { former, warn }: Placing): Promise<Placed> {
+  async #placed(principal: Principal, list: readonly string[], { former, ...naming }: Placing): Promise<Placed> {
     const { named } = this.#with;
     if (!list.some(isExpression)) {
-      const hosts = await named.hosts(principal, list, warn);
+      const hosts = await named.hosts(principal, list, naming);
       return { hosts, deployed: hosts.length > 0, entries: undefined };
     }
     requireAllOwnGrants(principal);
     const entries = { list: [...new Set(list)], by: principal.user };
-    const { warnings, ...found } = await named.resolved(principal, list, warn);
-    for (const warning of warnings) warn?.(warning);
+    const { warnings, ...found } = await named.resolved(principal, list, naming);
+    for (const warning of warnings) naming.warn?.(warning);
     if (!isEvaluated(former) || !former.deployed || !isSame(former.entries.list, entries.list))
       return { hosts: found.hosts, deployed: true, entries };
     const now = { ...former, entries: { ...former.entries, ...entries } };
@@ -70,13 +70,15 @@ export class PolicyTargets {
   }
 
   /** The targets of a policy that is deployed to its hosts and to these. */
-  async deployed(principal: Principal, name: string, { now, hosts, warn }: Deploying): Promise<StoredTargets> {
+  async deployed(principal: Principal, name: string, { now, hosts, ...naming }: Deploying): Promise<StoredTargets> {
     requirePermission(principal, "policies:run");
     const list = [...new Set([...(now.entries?.list ?? now.hosts), ...hosts])];
     if (list.length === 0) throw new AppError("invalid", `The policy ${name} has no hosts to be deployed to.`);
-    if (list.some(isExpression)) return { ...now, ...(await this.#placed(principal, list, { former: now, warn })) };
+    if (list.some(isExpression))
+      return { ...now, ...(await this.#placed(principal, list, { former: now, ...naming })) };
     // The stored names are not checked: their hosts may have been removed.
-    await this.#with.named.hosts(principal, hosts, warn);
+    await this.#with.named.hosts(principal, hosts, naming);
+    if (!now.deployed) await this.#with.named.requireRunnable(principal, naming.spec, now.hosts);
     if (list.length > POLICY_HOSTS_MAX) throw tooManyHosts();
     return { ...now, hosts: list, deployed: true };
   }
@@ -165,17 +167,15 @@ export class PolicyTargets {
   }
 }
 
-interface Deploying {
+interface Deploying extends Required<Pick<ForHosts, "spec">>, Pick<ForHosts, "warn"> {
   readonly now: StoredTargets;
   /** Entries that are added. */
   readonly hosts: readonly string[];
-  readonly warn?: ((text: string) => void) | undefined;
 }
 
-interface Placing {
+interface Placing extends ForHosts {
   /** The targets that the policy has. */
   readonly former: StoredTargets;
-  readonly warn?: ((text: string) => void) | undefined;
 }
 
 function isSame(list: readonly string[], other: readonly string[]): boolean {

@@ -288,7 +288,7 @@ export interface PolicyRun {
 export interface Gap {
   policy: string;
   source: string;
-  /** outbox_full, outbox_lost, overrun, backoff, output_limit, truncated, vanished, agent_down, clock_jump */
+  /** outbox_full, outbox_lost, overrun, backoff, output_limit, truncated, vanished, agent_down, controller_down, clock_jump */
   reason: string;
   /** runs or bytes, as `unit` says */
   count: number;

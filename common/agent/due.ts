@@ -1,4 +1,4 @@
-import type { CommandPolicySpec } from "../../../common/api/policies.ts";
+import type { CommandPolicySpec } from "../api/policies.ts";
 
 type Unit = CommandPolicySpec["unit"];
 

@@ -1,5 +1,5 @@
-import { POLICY_BACKOFF_FAILURES_MAX } from "../../../common/limits.ts";
-import type { Random } from "../../../common/time.ts";
+import { POLICY_BACKOFF_FAILURES_MAX } from "../limits.ts";
+import type { Random } from "../time.ts";
 
 export interface BackoffOptions {
   /** Failures in a row, 1 or more. */
