@@ -187,6 +187,8 @@ export const POLICY_SSH_PAUSE_MAX_MS = 300_000;
 /** Least time between two looks for policies that changed, and between looks without a change that was seen. */
 export const POLICY_SSH_LOOK_MS = 1_000;
 export const POLICY_SSH_LOOK_ALL_MS = 300_000;
+/** Rest after a look, as a multiple of the time that it took. */
+export const POLICY_SSH_LOOK_REST = 20;
 /** Pause after a store failed. */
 export const POLICY_SSH_AGAIN_MS = 2_000;
 

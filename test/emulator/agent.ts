@@ -36,7 +36,7 @@ const random = { next: () => Math.random(), bytes: (count: number) => new Uint8A
  * are acknowledged, reconnects when its session ends, and runs each command once.
  */
 export class EmulatedAgent {
-  /** What the controller last wanted here. It is not carried out. */
+  /** The state that the controller last wanted here. It is not carried out. */
   desired: DesiredState | undefined;
   /** Ids of the commands that began here. A command that is sent again does not run again. */
   readonly begun = new Set<string>();

@@ -1,6 +1,11 @@
 import { mapLimited } from "../../../../common/concurrency.ts";
 import { KeyedQueue } from "../../../../common/keyed-queue.ts";
-import { POLICY_PARALLEL_HOSTS, POLICY_SSH_LOOK_ALL_MS, POLICY_SSH_LOOK_MS } from "../../../../common/limits.ts";
+import {
+  POLICY_PARALLEL_HOSTS,
+  POLICY_SSH_LOOK_ALL_MS,
+  POLICY_SSH_LOOK_MS,
+  POLICY_SSH_LOOK_REST,
+} from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { FollowedKeys } from "../../../store/kv/follow.ts";
@@ -81,6 +86,10 @@ export class TenantRuns {
     } catch (error) {
       this.#isChanged = true;
       throw error;
+    } finally {
+      // A look reads the records of all hosts: while many of them change, it takes no more than this share of the time.
+      const endedMs = this.#with.runtime.clock.monotonicMs();
+      this.#nextLookMs = Math.max(this.#nextLookMs, endedMs + (endedMs - nowMs) * POLICY_SSH_LOOK_REST);
     }
   }
 
