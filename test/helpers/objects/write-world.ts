@@ -50,8 +50,10 @@ export function useWriters(): void {
     await engine.createTenant("matrix");
     store = (await engine.tenant("matrix")).objects;
     const calling = new Proxy(store, {
-      get: (target, name: Exclude<keyof ObjectStore, "spansSeams">) => {
-        const call = target[name].bind(target) as (...given: unknown[]) => unknown;
+      get: (target, name: keyof ObjectStore) => {
+        const member = target[name];
+        if (typeof member !== "function") return member;
+        const call = member.bind(target) as (...given: unknown[]) => unknown;
         return (...given: unknown[]) => {
           calls.push(name);
           const wait = before[name];

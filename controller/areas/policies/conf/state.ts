@@ -21,7 +21,7 @@ export function stateOf({ isAssigned, policy, digest, agent }: Situation): Pick<
 }
 
 function waitingFor({ hasAgent, isOnline }: AgentState, policyState: string): string {
-  if (!hasAgent) return "This host has no agent. Policies and their confs are for hosts with an agent.";
+  if (!hasAgent) return "This host has no agent. Confs of policies are for hosts with an agent.";
   if (!isOnline) return "Its agent is not connected.";
   const problem = policyState.startsWith("failed") ? ` The policy is ${policyState}` : "";
   return `Its agent has not confirmed it yet.${problem}`;

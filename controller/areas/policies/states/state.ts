@@ -21,7 +21,7 @@ export interface WantedPolicy {
   readonly unable?: string | undefined;
 }
 
-const NO_WAY = "This host has neither an agent nor credentials for SSH, by one of which policies run.";
+const NO_WAY = "This host has no agent and no credentials for SSH. A policy runs by one of them.";
 
 /** The state of a policy that is to run on the host. */
 export function wantedState({ policy, unable }: WantedPolicy, host: PolicyReport): PolicyState {

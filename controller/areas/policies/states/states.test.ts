@@ -102,7 +102,7 @@ test("each policy has a state on each host that is to run it, with the reason wh
       "p | gone | away | true | The agent is not connected. It was last reported as running.",
       "p | never | away | true | The agent is not connected.",
       "p | new | waiting | true | The agent has the policy and has not started it yet.",
-      "p | plain | unable | true | This host has neither an agent nor credentials for SSH, by one of which policies run.",
+      "p | plain | unable | true | This host has no agent and no credentials for SSH. A policy runs by one of them.",
       "p | removed | removed | true | There is no such host. The policy runs there once a host of this name joins.",
       "p | up | running | true | ",
       "q | new | waiting | true | The agent has not reported the policy yet.",

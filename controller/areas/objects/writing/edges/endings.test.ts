@@ -223,8 +223,11 @@ describe("edges of removed objects", () => {
     let goOn = (): void => undefined;
     const gate = new Promise<void>((resolve) => (goOn = resolve));
     const waiting = new Proxy(store, {
-      get: (target, name: Exclude<keyof ObjectStore, "spansSeams">) =>
-        name === "get" ? (keys: readonly EntityKey[]) => gate.then(() => target.get(keys)) : target[name].bind(target),
+      get: (target, name: keyof ObjectStore) => {
+        if (name === "get") return (keys: readonly EntityKey[]) => gate.then(() => target.get(keys));
+        const member = target[name];
+        return typeof member === "function" ? member.bind(target) : member;
+      },
     });
     const { endings } = controller(engine, waiting);
     const one = (): Promise<void> => endings.across([{ ...keyOf("nobody"), endUs: 1 }], () => Promise.resolve());
