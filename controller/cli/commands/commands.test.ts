@@ -51,7 +51,9 @@ test("hosts are made, listed, shown and removed", async () => {
 
 test("a token is written as the line of the agent, for a time", async () => {
   const { out, err } = await odp("host token web-2 --minutes 5");
-  expect(out).toMatch(/^ODP_AGENT_CONTROLLER=\S+ ODP_AGENT_TOKEN=odp1\.\S+ ODP_AGENT_NAME=web-2 .* node --max-semi-space-size=1 agent\.js\n$/);
+  expect(out).toMatch(
+    /^ODP_AGENT_CONTROLLER=\S+ ODP_AGENT_TOKEN=odp1\.\S+ ODP_AGENT_NAME=web-2 .* node --max-semi-space-size=1 agent\.js\n$/,
+  );
   expect(err).toContain("On web-2, beside agent.js");
   expect((await odp("host token web-2 --minutes 0")).code).toBe(64);
   const [{ id } = { id: "" }] = (await json("tokens --fields id")) as readonly { readonly id: string }[];
