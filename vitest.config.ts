@@ -159,7 +159,6 @@ const LEFT_PROCESSOR = {
 const WHOLE = ["test/{durability,mql,openapi,revisions,scripts,security,values}/**/*.test.ts"] as const;
 
 const ON_NODE_ALONE = {
-  sequence: { groupOrder: 0 },
   // Files share a process: loading the controller takes longer than most of them do.
   isolate: false,
   // More than processors, as many tests wait for a time that passes.
@@ -198,13 +197,21 @@ export default defineConfig({
         test: {
           ...ON_NODE_ALONE,
           name: "unit",
+          sequence: { groupOrder: 0 },
           include: ["{common,controller,agent,deploy,test}/**/*.test.ts"],
           exclude: ["**/*.cluster.test.ts", ...WHOLE, "test/{e2e,ring,sim}/**", "**/node_modules/**"],
         },
       },
       {
         extends: true,
-        test: { ...ON_NODE_ALONE, name: "whole", include: [...WHOLE], exclude: ["**/*.cluster.test.ts"] },
+        test: {
+          ...ON_NODE_ALONE,
+          name: "whole",
+          // With the order of another project, vitest would end a process, and load all modules anew, at each change between them.
+          sequence: { groupOrder: 8 },
+          include: [...WHOLE],
+          exclude: ["**/*.cluster.test.ts"],
+        },
       },
       {
         extends: true,

@@ -25,8 +25,15 @@ case "$3" in
 esac
 `;
 
+interface Shell {
+  readonly file: string;
+  readonly start: string;
+  readonly settings: string;
+  readonly folder?: string;
+}
+
 /** How a user sets a shell up, in a folder that is the home. */
-const SHELLS: Readonly<Record<string, { readonly file: string; readonly start: string; readonly settings: string }>> = {
+const SHELLS: Readonly<Record<string, Shell>> = {
   zsh: {
     file: "functions/_odp",
     start: ".zshrc",
@@ -36,6 +43,8 @@ const SHELLS: Readonly<Record<string, { readonly file: string; readonly start: s
     file: ".config/fish/completions/odp.fish",
     start: ".config/fish/config.fish",
     settings: `set -g fish_greeting; function fish_prompt; echo '${PROMPT}'; end`,
+    // Without it, fish makes completions of manual pages here, in a process that outlives it.
+    folder: ".local/share/fish/generated_completions",
   },
 };
 
@@ -62,11 +71,11 @@ test.each(tried)("%s completes commands, names, files and folders", async (name)
 });
 
 async function install(name: string, home: string): Promise<void> {
-  const { file, start, settings } = SHELLS[name] ?? { file: "", start: "", settings: "" };
+  const { file, start, settings, folder = "bin" }: Shell = SHELLS[name] ?? { file: "", start: "", settings: "" };
   await mkdir(join(home, file, ".."), { recursive: true });
   await writeFile(join(home, file), SHELL_SCRIPTS[name] ?? "");
   await writeFile(join(home, start), `${settings}\n`);
-  await mkdir(join(home, "bin"));
+  for (const one of ["bin", folder]) await mkdir(join(home, one), { recursive: true });
   await mkdir(join(home, "depots"));
   await writeFile(join(home, "definitions.json"), "{}");
   await writeFile(join(home, "bin/odp"), PROGRAM);
