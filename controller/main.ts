@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { multistream, pino, type Logger } from "pino";
 import { AppError, errorText, isAppError } from "../common/errors.ts";
-import { HTTP_BACKLOG_CONNECTIONS, SHUTDOWN_DEADLINE_MS } from "../common/limits.ts";
+import { SHUTDOWN_DEADLINE_MS } from "../common/limits.ts";
 import { outliveOutput } from "../common/outputs.ts";
 import { REGEXP_V8_FLAGS } from "../common/regex/pattern.ts";
 import type { Clock, Random } from "../common/time.ts";
@@ -15,6 +15,7 @@ import { assemble, type Assembly } from "./assembly.ts";
 import { systemPrincipal } from "./areas/permissions/index.ts";
 import type { Tenant } from "./areas/tenants/index.ts";
 import type { Administrator } from "./areas/users/index.ts";
+import { listen } from "./http/connections/listen.ts";
 import { exposureOf, readSettings, type Settings } from "./settings/config.ts";
 import { Demonstration } from "./local/demo.ts";
 import { LocalAgent } from "./local/agent.ts";
@@ -156,9 +157,8 @@ async function run(settings: Settings): Promise<void> {
   const administrator = await firstTenant(assembly, settings, patience);
   const http = await assembly.http();
   agentPort = await assembly.agents.listen(settings.host, settings.agentPort);
-  const url = await http.listen({ host: settings.host, port: settings.port, backlog: HTTP_BACKLOG_CONNECTIONS });
-  // The URL omits the default port.
-  port = Number(new URL(url).port || 80);
+  const { url, port: opened } = await listen(http, settings);
+  port = opened;
   await assembly.join(url);
   announce(settings, url, administrator);
   const localAgent = settings.localAgent

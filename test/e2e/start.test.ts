@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { addressOf, openProxy, type LinkProxy } from "../helpers/cluster/proxy.ts";
 import { ClusterAdmin } from "../helpers/cluster/admin.ts";
@@ -55,4 +57,21 @@ describeCluster("a controller that starts while its stores are away", () => {
       message: expect.stringMatching(/gone and has to be restored/),
     });
   });
+});
+
+test("a controller whose port is taken names the port, without a stack", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const odp = await Installation.begin({ ODP_PORT: String(port) });
+  try {
+    await odp.controller.printed(
+      new RegExp(`odp cannot start: The HTTP port 127\\.0\\.0\\.1:${port} cannot be opened: `),
+    );
+    await expect.poll(() => odp.controller.running).toBe(false);
+    expect(odp.controller.output).not.toMatch(/^ +at /m);
+  } finally {
+    await odp.stop();
+    server.close();
+  }
 });
